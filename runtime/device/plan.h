@@ -1,0 +1,166 @@
+/* The plan: one descriptor table, written by steadfast-gen as plan.c, that says which kernels exist, what
+ * they accept and what they cost. The runtime never names a kernel: "is it supported" and "run it" read the
+ * same row. Everything here is constant data; all pointers have static lifetime. */
+#ifndef SF_DEVICE_PLAN_H
+#define SF_DEVICE_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum sf_class { SF_CLASS_FAST, SF_CLASS_PINNED, SF_CLASS_COUNT } sf_class;
+
+/* CPU instruction sets a build may hold; a CPU build's kernels are compiled once for each. */
+typedef enum sf_isa { SF_ISA_GENERIC, SF_ISA_AVX2, SF_ISA_AVX512, SF_ISA_AVX512BF16, SF_ISA_COUNT } sf_isa;
+
+typedef enum sf_op {
+    SF_OP_EMBED,       /* token ids -> x */
+    SF_OP_RMSNORM,     /* x -> h */
+    SF_OP_GEMM,        /* out = epilogue(in * W^T (+ bias)) */
+    SF_OP_ROPE_APPEND, /* qkv -> q (rotated), KV pages (k rotated, v) */
+    SF_OP_ATTENTION,   /* q, KV pages -> attn */
+    SF_OP_SAMPLE,      /* logits -> tokens, log-probabilities */
+    SF_OP_COUNT
+} sf_op;
+
+/* Where an op stands in a pass. HEAD ops run over the logit rows only (gathered by the final norm). */
+typedef enum sf_scope { SF_SCOPE_PRE, SF_SCOPE_LAYER, SF_SCOPE_HEAD } sf_scope;
+
+typedef enum sf_dtype { SF_F32, SF_BF16, SF_I32 } sf_dtype;
+
+/* Activation buffers, [rows, cols] row-major. */
+typedef enum sf_buf_id {
+    SF_BUF_NONE,
+    SF_BUF_TOKENS, /* i32  [rows, 1]                            */
+    SF_BUF_X,      /* f32  [rows, hidden], the residual stream  */
+    SF_BUF_H,      /* bf16 [rows, hidden], normed               */
+    SF_BUF_QKV,    /* f32  [rows, (heads + 2 kv_heads) head_dim] */
+    SF_BUF_Q,      /* bf16 [rows, heads * head_dim], rotated and scaled by 1/sqrt(head_dim) */
+    SF_BUF_ATTN,   /* bf16 [rows, heads * head_dim]             */
+    SF_BUF_ACT,    /* bf16 [rows, intermediate]                 */
+    SF_BUF_LOGITS, /* f32  [logit rows, vocab]                  */
+    SF_BUF_COUNT
+} sf_buf_id;
+
+typedef enum sf_wformat {
+    SF_W_F32,  /* vector, fp32 as stored (norms, biases) */
+    SF_W_BF16, /* matrix [n, k], packed [n_pad/16][k_pad/2][16][2] bf16: 16 outputs are a vector's lanes, two
+                  consecutive k share a 32-bit word (even k low). n is padded to 16, k to 2, with zeros */
+    SF_W_COUNT /* further formats (int8 and int4 groups for drafts) are added here and in the loader */
+} sf_wformat;
+
+typedef enum sf_role { SF_ROLE_PLAIN, SF_ROLE_Q, SF_ROLE_K } sf_role; /* Q, K: rows are rotary pairs */
+
+/* One checkpoint tensor that forms part of a weight. `tensor` is the canonical name (GGUF spelling), with one
+ * %d for the layer when the weight is per layer: "blk.%d.attn_q.weight". */
+typedef struct sf_wpart {
+    const char *tensor;
+    int rows; /* rows it gives (vector: its length) */
+    sf_role role;
+    const char *fallback; /* tensor used where `tensor` is absent (tied head), or NULL */
+} sf_wpart;
+
+/* A weight slot; per-layer slots have `layers` instances. Parts stand one after another in n, or, when
+ * `interleave` is set (gate and up of SwiGLU), in alternating blocks of 16 rows: 16 of part 0, 16 of
+ * part 1... */
+typedef struct sf_weight_desc {
+    const char *name; /* "qkv" */
+    sf_wformat format;
+    bool per_layer, interleave;
+    int n, k; /* matrix [n, k]; a vector has n = 1, k = length */
+    int n_parts;
+    sf_wpart parts[3];
+} sf_weight_desc;
+
+struct sf_cpu_args;
+typedef void sf_cpu_kernel_fn(const struct sf_cpu_args *a, int part, int parts);
+
+/* One specialised kernel. */
+typedef struct sf_kernel {
+    const char *name;     /* "gemm_qkv_bf16_r8n3_cpu_pinned" */
+    const char *file;     /* generated file, relative to the output folder */
+    const char *template; /* its template */
+    const char *order;    /* reduction order, from the template's head */
+    sf_class cls;
+    sf_cpu_kernel_fn *cpu[SF_ISA_COUNT]; /* NULL where the build holds none */
+} sf_kernel;
+
+/* Which kernel serves an op at a row count: the first route with rows <= rows_max. */
+typedef struct sf_route {
+    int rows_max;
+    int kernel;       /* index into sf_plan.kernels */
+    double us_at_max; /* cost model: microseconds at rows_max rows */
+} sf_route;
+
+typedef struct sf_op_desc {
+    const char *name; /* "qkv" */
+    sf_op op;
+    sf_scope scope;
+    sf_buf_id in, out;
+    int weight; /* index into sf_plan.weights, -1 none */
+    int bias;   /* likewise (GEMM) */
+    int n, k;   /* GEMM: out features, in features; otherwise n = output columns, k = input columns */
+    uint64_t weight_bytes, row_bytes, row_flops; /* read once a pass; per row */
+    int n_routes[SF_CLASS_COUNT];
+    const sf_route *routes[SF_CLASS_COUNT];
+} sf_op_desc;
+
+typedef struct sf_buf_desc {
+    sf_buf_id id;
+    const char *name;
+    sf_dtype dtype;
+    int cols;
+    bool logit_rows; /* sized by max_logit_rows, not max_rows */
+} sf_buf_desc;
+
+/* A pass's row bucket: expected time by class (microseconds, cost model, context excluded). */
+typedef struct sf_bucket {
+    int rows_max;
+    double us[SF_CLASS_COUNT];
+} sf_bucket;
+
+typedef struct sf_model_desc {
+    const char *name;   /* "smollm2-135m" */
+    const char *family; /* "llama" */
+    int vocab, hidden, layers, heads, kv_heads, head_dim, intermediate;
+    int context; /* positions the model was trained for */
+    float norm_eps;
+    double rope_theta;
+    bool tied_embeddings, qkv_bias;
+    int bos;      /* -1: none */
+    bool add_bos; /* put one BOS before a plain prompt */
+    int n_eos, eos[8];
+    const char *tokenizer_split; /* "smollm" */
+    const char *chat_template;   /* NULL: the checkpoint's */
+} sf_model_desc;
+
+typedef struct sf_plan {
+    const char *engine;   /* "smollm2-135m-cpu" */
+    const char *backend;  /* "cpu" */
+    const char *config;   /* build configuration's name */
+    const char *gen_hash; /* SHA-256 of the inputs, as in LOCK */
+    const char
+        *pinned_hash; /* SHA-256 over the pinned kernels' sources and the schedule: part of the fingerprint */
+    sf_model_desc model;
+    int page_size;      /* KV positions per page; a multiple of 16 */
+    int max_rows;       /* rows of one pass */
+    int max_logit_rows; /* logit rows of one pass */
+    int max_context;    /* positions per sequence */
+    int max_seqs;       /* default for --max-num-seqs */
+    int kv_pages;       /* default pool size */
+    int window;         /* default W, 2..64 */
+    int prefill_chunk;  /* default rows of prefill in one pass */
+    int verify_wait;    /* default: fast passes a full window may wait for a group */
+    const char *policy; /* default: "verify" or "pin" */
+    const char *isas;   /* the build's, space-separated, for messages */
+    int n_weights, n_ops, n_kernels, n_buckets;
+    const sf_weight_desc *weights;
+    const sf_op_desc *ops; /* in order: PRE, LAYER (repeated per layer), HEAD */
+    const sf_kernel *kernels;
+    const sf_bucket *buckets;
+    sf_buf_desc bufs[SF_BUF_COUNT]; /* indexed by sf_buf_id */
+} sf_plan;
+
+/* The one plan of this binary (plan.c). */
+extern const sf_plan sf_the_plan;
+
+#endif
