@@ -6,6 +6,7 @@
 #include "base/buf.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 
 typedef struct sf_chat sf_chat;
 
