@@ -1,0 +1,90 @@
+"""What the benches share: running the engine over JSONL, and comparing answers bit by bit."""
+
+import hashlib
+import json
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def default_binary():
+    return os.environ.get("STEADFAST_BINARY", os.path.join(ROOT, "build/bin/steadfast-smollm2-135m-cpu"))
+
+
+def default_weights():
+    return subprocess.run([os.path.join(ROOT, "scripts/weights")], check=True, stdout=subprocess.PIPE,
+                          text=True).stdout.strip()
+
+
+class RunFailed(Exception):
+    pass
+
+
+class Engine:
+    """One binary with one set of flags. Each call of run() is one process: start, answer every request, end."""
+
+    def __init__(self, binary, weights, flags=(), env=None):
+        self.binary, self.weights, self.flags = binary, weights, list(flags)
+        self.env = dict(os.environ, **(env or {}))
+        self.report = {}
+
+    def run(self, requests, flags=(), deterministic=True):
+        """Answers in the order of requests. Raises RunFailed with what the engine said."""
+        with tempfile.TemporaryDirectory() as tmp:
+            source, target, report = (os.path.join(tmp, n) for n in ("in.jsonl", "out.jsonl", "report.json"))
+            with open(source, "w", encoding="utf-8") as f:
+                for i, r in enumerate(requests):
+                    f.write(json.dumps({"id": str(i), "is_deterministic": deterministic, **r}) + "\n")
+            cmd = [self.binary, "run", "--weights", self.weights, "--input", source, "--output", target,
+                   "--report", report, *self.flags, *flags]
+            p = subprocess.run(cmd, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=self.env)
+            answers = []
+            if os.path.exists(target):
+                with open(target, encoding="utf-8") as f:
+                    answers = [json.loads(line) for line in f]
+            if p.returncode != 0 or len(answers) != len(requests) or any("error" in a for a in answers):
+                bad = next((a for a in answers if "error" in a), None)
+                raise RunFailed(f"exit {p.returncode}, {len(answers)} of {len(requests)} answers, "
+                                f"first error {bad}\n{' '.join(cmd)}\n{p.stderr[-2000:]}")
+            with open(report, encoding="utf-8") as f:
+                self.report = json.load(f)
+            return answers
+
+
+def bits(x):
+    """The fp32 bit pattern of a printed log-probability (9 significant digits give it back exactly)."""
+    return None if x is None else struct.unpack("<I", struct.pack("<f", x))[0]
+
+
+def rows(answer):
+    """Every committed row of an answer: (token id, log-probability bits, top log-probability bits by id)."""
+    lp = answer.get("logprobs")
+    ids = answer["token_ids"]
+    if lp is None:
+        return [(t,) for t in ids]
+    tops = lp.get("top_logprobs") or [None] * len(ids)
+    return [(t, bits(l), tuple(sorted((k, bits(v)) for k, v in top.items())) if top else None)
+            for t, l, top in zip(ids, lp["token_logprobs"], tops)]
+
+
+def digest(answer):
+    return hashlib.sha256(repr(rows(answer)).encode()).hexdigest()
+
+
+def differing_rows(a, b):
+    """Rows that differ between two answers, a length difference included."""
+    x, y = rows(a), rows(b)
+    return sum(p != q for p, q in zip(x, y)) + abs(len(x) - len(y))
+
+
+def table(lines, head, out=sys.stdout):
+    cells = [[str(c) for c in head]] + [[str(c) for c in l] for l in lines]
+    width = [max(len(r[i]) for r in cells) for i in range(len(head))]
+    for n, r in enumerate(cells):
+        print("  ".join(c.ljust(w) for c, w in zip(r, width)).rstrip(), file=out)
+        if n == 0:
+            print("  ".join("-" * w for w in width), file=out)
