@@ -33,8 +33,11 @@ typedef struct sf_str { /* not NUL-terminated; inside the mapping */
     size_t len;
 } sf_str;
 
+/* path is borrowed: it outlives the object and every error record that names it. The file is mapped until
+ * close and must not be cut or written meanwhile (the system answers with SIGBUS): replace a checkpoint by
+ * renaming. Big-endian files and version 1 are SF_UNSUPPORTED. Any thread may use an open object. */
 SF_CHECKED sf_code sf_gguf_open(const char *path, sf_gguf **out, sf_err *err);
-void sf_gguf_close(sf_gguf *g);
+void sf_gguf_close(sf_gguf *g); /* NULL is fine */
 const char *sf_gguf_path(const sf_gguf *g);
 const void *sf_gguf_bytes(const sf_gguf *g, size_t *len); /* the whole mapping, for hashing */
 
