@@ -165,8 +165,8 @@ static sf_code get_kv(const sf_gguf *g, const char *key, const sf_gguf_kv **out,
 
 static sf_code wrong_type(const sf_gguf *g, const sf_gguf_kv *kv, const char *key, const char *expected,
                           sf_err *err) {
-    return FAIL(g, SF_FORMAT, "key %s is %s%s, expected %s", key,
-                kv->type == SF_GGUF_ARRAY ? "an array of " : "", sf_gguf_vtype_name(kv->item), expected);
+    return FAIL(g, SF_FORMAT, "key %s has type %s%s, expected %s", key,
+                kv->type == SF_GGUF_ARRAY ? "array of " : "", sf_gguf_vtype_name(kv->item), expected);
 }
 
 /* False: not an integer type, or over INT64_MAX (then *big). */
