@@ -16,8 +16,8 @@ static inline float sf_bf16_to_f32(uint16_t b) {
 static inline uint16_t sf_bf16_from_f32(float f) {
     uint32_t u;
     memcpy(&u, &f, sizeof u);
-    if ((u & 0x7fffffffu) > 0x7f800000u) return (uint16_t)((u >> 16) | 0x40u);
-    return (uint16_t)((u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
+    uint32_t nan = (u >> 16) | 0x40u, rounded = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
+    return (uint16_t)((u & 0x7fffffffu) > 0x7f800000u ? nan : rounded); /* no branch: loops vectorise */
 }
 
 /* As above, and magnitudes under 2^-60 become +0: then the product of any two such values is a normal number
@@ -26,8 +26,8 @@ static inline uint16_t sf_bf16_from_f32(float f) {
 static inline uint16_t sf_bf16_operand(float f) {
     uint32_t u;
     memcpy(&u, &f, sizeof u);
-    if ((u & 0x7fffffffu) < 0x21800000u) return 0; /* 2^-60 */
-    return sf_bf16_from_f32(f);
+    uint32_t b = sf_bf16_from_f32(f);
+    return (uint16_t)((u & 0x7fffffffu) < 0x21800000u ? 0 : b); /* 2^-60 */
 }
 
 #endif

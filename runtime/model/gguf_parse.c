@@ -22,6 +22,8 @@ typedef struct cursor {
 #define KEY_SHOWN  100
 #define SHOWN(str) (int)((str).len < KEY_SHOWN ? (str).len : KEY_SHOWN), (str).data
 
+static const sf_str nothing = {"", 0}; /* the message names no key or tensor */
+
 static size_t left(const cursor *c) {
     return c->g->len - c->pos;
 }
@@ -76,23 +78,22 @@ static sf_code check_name(const sf_gguf *g, const char *what, sf_str s, size_t m
 }
 
 static sf_code read_header(cursor *c, uint64_t *n_tensors, uint64_t *n_kvs, sf_err *err) {
-    const sf_str none = {0};
     const uint8_t *magic = NULL;
     uint32_t version = 0;
-    SF_TRY(take(c, 4, "the header", none, &magic, err));
+    SF_TRY(take(c, 4, "the header", nothing, &magic, err));
     if (memcmp(magic, "GGUF", 4) != 0) {
         return FAIL(c->g, SF_FORMAT, "not a GGUF file: it begins with bytes %02x %02x %02x %02x", magic[0],
                     magic[1], magic[2], magic[3]);
     }
-    SF_TRY(take_u32(c, "the header", none, &version, err));
+    SF_TRY(take_u32(c, "the header", nothing, &version, err));
     if (version != 0 && (version & 0xffff) == 0) {
         return FAIL(c->g, SF_UNSUPPORTED, "big-endian GGUF, expected little-endian");
     }
     if (version != 2 && version != 3) {
         return FAIL(c->g, SF_UNSUPPORTED, "GGUF version %u, expected 2 or 3", version);
     }
-    SF_TRY(take_u64(c, "the header", none, n_tensors, err));
-    SF_TRY(take_u64(c, "the header", none, n_kvs, err));
+    SF_TRY(take_u64(c, "the header", nothing, n_tensors, err));
+    SF_TRY(take_u64(c, "the header", nothing, n_kvs, err));
     if (*n_tensors > left(c) / MIN_TENSOR_BYTES || *n_tensors > INT32_MAX) {
         return FAIL(c->g, SF_FORMAT,
                     "the header claims %llu tensors, more than the file's %zu bytes can hold",
@@ -135,7 +136,7 @@ static sf_code skip_items(cursor *c, const sf_gguf_kv *kv, sf_err *err) {
 }
 
 static sf_code read_kv(cursor *c, int index, sf_gguf_kv *kv, sf_err *err) {
-    SF_TRY(take_str(c, "a metadata key", (sf_str){0}, &kv->key, err));
+    SF_TRY(take_str(c, "a metadata key", nothing, &kv->key, err));
     SF_TRY(check_name(c->g, "metadata key", kv->key, KEY_MAX, index, err));
     SF_TRY(take_u32(c, "key", kv->key, &kv->type, err));
     kv->item = kv->type;
@@ -206,7 +207,7 @@ static sf_code read_tensor(cursor *c, int index, char *name, sf_gguf_tensor *t, 
                            sf_err *err) {
     sf_str s = {0};
     uint32_t n_dims = 0;
-    SF_TRY(take_str(c, "a tensor's name", (sf_str){0}, &s, err));
+    SF_TRY(take_str(c, "a tensor's name", nothing, &s, err));
     SF_TRY(check_name(c->g, "tensor", s, SF_GGUF_NAME_MAX, index, err));
     memcpy(name, s.data, s.len);
     name[s.len] = 0;

@@ -13,44 +13,45 @@ static bool finite_bits(float f) {
     return (u & 0x7f800000u) != 0x7f800000u;
 }
 
-/* Two consecutive bf16 values to a word, the even column low. Returns whether all are finite. */
-static bool to_words(const float *row, int count, uint32_t *words) {
-    uint32_t bad = 0;
-    for (int i = 0; i < count / 2; i++) {
-        uint32_t even = sf_bf16_operand(row[2 * i]), odd = sf_bf16_operand(row[2 * i + 1]);
-        words[i] = even | odd << 16;
-        bad |= ((even & 0x7f80u) == 0x7f80u) | ((odd & 0x7f80u) == 0x7f80u);
+/* Returns whether all are finite: 0x80 added to an exponent of all ones carries into bit 15. Simple loops,
+ * which compilers vectorise. */
+static bool to_bf16(const float *restrict row, int count, uint16_t *restrict out) {
+    uint16_t carry = 0;
+    for (int i = 0; i < count; i++)
+        out[i] = sf_bf16_operand(row[i]);
+    for (int i = 0; i < count; i++)
+        carry = (uint16_t)(carry | ((out[i] & 0x7f80u) + 0x80u));
+    return !(carry & 0x8000u);
+}
+
+/* lanes [16][SF_PACK_STEP] to dst [pairs][16][2]: a pair moves as one word. */
+static void transpose(uint16_t lanes[LANES][SF_PACK_STEP], int pairs, uint8_t *dst) {
+    for (int p = 0; p < pairs; p++) {
+        uint32_t column[LANES];
+        for (int lane = 0; lane < LANES; lane++)
+            memcpy(&column[lane], &lanes[lane][2 * p], sizeof column[lane]);
+        memcpy(dst + (size_t)p * sizeof column, column, sizeof column);
     }
-    if (count % 2) {
-        words[count / 2] = sf_bf16_operand(row[count - 1]);
-        bad |= (words[count / 2] & 0x7f80u) == 0x7f80u;
-    }
-    return !bad;
 }
 
 /* 16 rows of [n, k] to [k_pad/2][16][2]. */
 static sf_code pack_bf16(const sf_wsource *s, const sf_winst *w, int block, uint8_t *dst, sf_err *err) {
     int n = w->desc->n, k = w->desc->k;
     float row[SF_PACK_STEP];
-    uint32_t words[LANES][SF_PACK_STEP / 2];
+    uint16_t lanes[LANES][SF_PACK_STEP];
     for (int from = 0; from < k; from += SF_PACK_STEP) {
-        int count = k - from < SF_PACK_STEP ? k - from : SF_PACK_STEP, pairs = (count + 1) / 2;
+        int count = k - from < SF_PACK_STEP ? k - from : SF_PACK_STEP;
         for (int lane = 0; lane < LANES; lane++) {
             int r = block * LANES + lane;
             if (r >= n) {
-                memset(words[lane], 0, sizeof words[lane]);
+                memset(lanes[lane], 0, sizeof lanes[lane]);
                 continue;
             }
             SF_TRY(s->read(s, w, r, from, count, row, err));
-            if (!to_words(row, count, words[lane])) return s->not_finite(s, w, r, err);
+            if (!to_bf16(row, count, lanes[lane])) return s->not_finite(s, w, r, err);
+            if (count % 2) lanes[lane][count] = 0;
         }
-        uint8_t *to = dst + (size_t)from / 2 * LANES * sizeof(uint32_t);
-        for (int p = 0; p < pairs; p++) {
-            uint32_t column[LANES];
-            for (int lane = 0; lane < LANES; lane++)
-                column[lane] = words[lane][p];
-            memcpy(to + (size_t)p * sizeof column, column, sizeof column);
-        }
+        transpose(lanes, (count + 1) / 2, dst + (size_t)from * LANES * sizeof(uint16_t));
     }
     return SF_OK;
 }
