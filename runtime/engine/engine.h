@@ -4,6 +4,7 @@
 
 #include "model/chat.h"
 #include "model/tokenizer.h"
+#include "model/weights.h"
 #include "sched/sched.h"
 
 typedef struct sf_engine sf_engine;
@@ -23,6 +24,10 @@ typedef struct sf_engine_config {
     int inject_offset;         /* -1: off */
     bool skip_probe;           /* no start-up probe of the numeric contract (selftest runs its own) */
     bool progress;
+    /* Tests only, or NULL: returns the device to use in place of `d`, and owns `d` from then on (it destroys
+     * it in its own destroy). So a fault can be planted, and seen to be caught, without a special build. */
+    sf_device *(*wrap_device)(void *ctx, sf_device *d);
+    void *wrap_ctx;
 } sf_engine_config;
 
 void sf_engine_config_default(sf_engine_config *c);
@@ -34,10 +39,20 @@ void sf_engine_close(sf_engine *e);
 
 const sf_plan *sf_engine_plan(const sf_engine *e);
 const sf_tokenizer *sf_engine_tokenizer(const sf_engine *e); /* NULL with random weights and no checkpoint */
-const sf_chat *sf_engine_chat(const sf_engine *e);           /* NULL: the checkpoint has no template */
+const sf_chat *sf_engine_chat(const sf_engine *e);           /* NULL: see sf_engine_chat_missing */
+const char *sf_engine_chat_missing(const sf_engine *e);      /* why there is no chat template; "" if one is */
+sf_weights *sf_engine_weights(const sf_engine *e);
+double sf_engine_load_seconds(const sf_engine *e);
+int sf_engine_threads(const sf_engine *e);
 sf_device *sf_engine_device(const sf_engine *e);
 sf_sched *sf_engine_sched(const sf_engine *e);
 const sf_sched_config *sf_engine_sched_config(const sf_engine *e);
+/* Opens a further device on the engine's weights (selftest: other instruction sets and thread counts). The
+ * caller destroys it, before the engine. */
+SF_CHECKED sf_code sf_engine_device_open(const sf_engine *e, const char *isa, int threads, int n_pages,
+                                         sf_device **out, sf_err *err);
+/* Instruction sets that both this machine and the build have; returns how many (at most SF_ISA_COUNT). */
+int sf_engine_isas(const sf_engine *e, sf_isa out[SF_ISA_COUNT]);
 /* Numerics fingerprint, "sf-" and 32 hex digits: pinned kernels and schedule, compiler and flags,
  * architecture (not the instruction set: it changes no bit), weights, tokenizer, sampler version. */
 const char *sf_engine_fingerprint(const sf_engine *e);

@@ -1,0 +1,31 @@
+/* JSON text in and out, strictly: UTF-8, no duplicate keys, 64-bit integers exact, fp32 with 9 digits. */
+#ifndef SF_API_JSON_H
+#define SF_API_JSON_H
+
+#include "api/error.h"
+
+#include <stdbool.h>
+
+/* Parses one JSON object (owned by the caller). what names the text in messages ("the line", "the body").
+ * Errors say where: invalid UTF-8, duplicate keys, nesting past the parser's limit (2,048), integers outside
+ * int64, anything that is not an object. */
+SF_CHECKED sf_code sf_json_parse(const char *text, size_t len, const char *what, json_t **out,
+                                 sf_api_error *err);
+/* Compact text, reals with 9 significant digits so that every fp32 comes back exactly; the caller frees it.
+ * NULL: out of memory. */
+char *sf_json_dump(const json_t *j);
+/* The same over several lines, for people. */
+char *sf_json_dump_pretty(const json_t *j);
+
+/* Sets obj[key] = value (taken, also on failure); clears *ok when obj or value is NULL or memory is short. */
+void sf_json_put(json_t *obj, const char *key, json_t *value, bool *ok);
+void sf_json_push(json_t *array, json_t *value, bool *ok);
+/* A JSON string; bytes that are not UTF-8 become '?'. NULL: out of memory. */
+json_t *sf_json_text(const char *s, size_t len);
+/* A log-probability: minus infinity, which JSON lacks, becomes -9999 (the completions form's convention). */
+json_t *sf_json_logprob(float v);
+
+/* Describes a value for a message: `a string ("5")`, `an integer (7)`, `an array of 3`. Returns buf. */
+const char *sf_json_describe(const json_t *j, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,205 @@
+#include "api/fields.h"
+#include "api/json.h"
+#include "api/values_priv.h"
+
+#include <float.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COMPLETION_MAX_TOKENS 16
+
+static void store(sf_api_request *r, const sf_api_field *f, const void *value, size_t size) {
+    memcpy((char *)r + f->offset, value, size);
+}
+
+static sf_code read_int(const sf_api_field *f, const json_t *v, sf_api_request *r, sf_api_error *err) {
+    json_int_t i = json_integer_value(v);
+    if (!json_is_integer(v) || (double)i < f->min || (double)i > f->max) return sf_api_wrong(f, v, err);
+    int value = (int)i;
+    store(r, f, &value, sizeof value);
+    return SF_OK;
+}
+
+static sf_code read_float(const sf_api_field *f, const json_t *v, sf_api_request *r, sf_api_error *err) {
+    double d = json_number_value(v);
+    bool inside = (f->open_min ? d > f->min : d >= f->min) && d <= f->max;
+    if (!json_is_number(v) || !inside) return sf_api_wrong(f, v, err);
+    float value = (float)d;
+    if (f->open_min && value <= (float)f->min) value = FLT_MIN; /* 1e-60 is > 0, and stays so */
+    store(r, f, &value, sizeof value);
+    return SF_OK;
+}
+
+static sf_code read_logprobs(const sf_api_field *f, const json_t *v, sf_api_request *r, sf_api_error *err) {
+    if (!json_is_boolean(v)) {
+        return json_is_integer(v) ? read_int(f, v, r, err) : sf_api_wrong(f, v, err);
+    }
+    int value = json_is_true(v) ? 0 : -1;
+    store(r, f, &value, sizeof value);
+    return SF_OK;
+}
+
+static bool json_kind_ok(sf_api_type type, const json_t *v) {
+    switch (type) {
+    case SF_API_BOOL:
+        return json_is_boolean(v);
+    case SF_API_STRING:
+        return json_is_string(v);
+    case SF_API_OBJECT:
+        return json_is_object(v);
+    case SF_API_ARRAY:
+        return json_is_array(v);
+    case SF_API_PROMPT:
+        return json_is_array(v) || json_is_string(v);
+    case SF_API_INT64:
+        return json_is_integer(v);
+    default:
+        return true;
+    }
+}
+
+static sf_code read_field(const sf_api_model *m, const sf_api_field *f, json_t *v, sf_api_request *r,
+                          sf_api_error *err) {
+    if (!json_kind_ok(f->type, v)) return sf_api_wrong(f, v, err);
+    switch (f->type) {
+    case SF_API_BOOL: {
+        bool b = json_is_true(v);
+        store(r, f, &b, sizeof b);
+        return SF_OK;
+    }
+    case SF_API_INT64: {
+        int64_t i = json_integer_value(v);
+        store(r, f, &i, sizeof i);
+        return SF_OK;
+    }
+    case SF_API_STRING: {
+        const char *s = json_string_value(v);
+        store(r, f, &s, sizeof s);
+        return SF_OK;
+    }
+    case SF_API_OBJECT:
+    case SF_API_ARRAY:
+    case SF_API_ANY:
+    case SF_API_PROMPT:
+        store(r, f, &v, sizeof v);
+        return SF_OK;
+    case SF_API_INT:
+        return read_int(f, v, r, err);
+    case SF_API_FLOAT:
+        return read_float(f, v, r, err);
+    case SF_API_LOGPROBS:
+        return read_logprobs(f, v, r, err);
+    case SF_API_STOP:
+        return sf_api_read_stop(f, v, r, err);
+    case SF_API_IDS:
+        return sf_api_read_stop_ids(m, f, v, r, err);
+    case SF_API_BIAS:
+        return sf_api_read_bias(m, f, v, r, err);
+    }
+    return SF_OK;
+}
+
+static sf_code read_fields(const sf_api_model *m, sf_api_request *r, sf_api_error *err) {
+    const char *key;
+    json_t *v;
+    json_object_foreach(r->body, key, v) {
+        const sf_api_field *f = sf_api_field_find(key);
+        if (f && !(f->where & r->kind)) f = NULL;
+        if (!f) {
+            if (m->strict) return sf_api_fail(err, key, "unknown_field", "%.60s: unknown field", key);
+            if (!r->ignored) r->ignored = key;
+            continue;
+        }
+        if (json_is_null(v)) continue; /* as if absent, which is what clients mean by it */
+        SF_TRY(read_field(m, f, v, r, err));
+    }
+    return SF_OK;
+}
+
+/* Which of completion and chat the line of a run is. */
+static unsigned run_kind(const json_t *body) {
+    bool chat = !json_is_null(json_object_get(body, "messages")) && json_object_get(body, "messages");
+    return SF_API_RUN | (chat ? (unsigned)SF_API_CHAT : (unsigned)SF_API_COMPLETION);
+}
+
+static sf_code check_source(const sf_api_request *r, sf_api_error *err) {
+    int n = (r->prompt != NULL) + (r->prompt_ids != NULL) + (r->messages != NULL);
+    if (n == 1) return SF_OK;
+    bool run = r->kind & SF_API_RUN;
+    const char *wanted = run                     ? "prompt, prompt_ids or messages"
+                         : r->kind & SF_API_CHAT ? "messages"
+                                                 : "prompt";
+    if (n == 0) {
+        return sf_api_fail(err, r->kind & SF_API_CHAT ? "messages" : "prompt", "missing_field",
+                           "%s is missing", wanted);
+    }
+    return sf_api_fail(err, "prompt", "invalid_value", "expected only one of %s", wanted);
+}
+
+static sf_code check_together(sf_api_request *r, sf_api_error *err) {
+    sf_params *p = &r->params;
+    if (p->max_tokens >= 0 && p->min_tokens > p->max_tokens) {
+        return sf_api_fail(err, "min_tokens", "invalid_value",
+                           "min_tokens is %d, expected at most max_tokens (%d)", p->min_tokens,
+                           p->max_tokens);
+    }
+    if (p->max_tokens == 0 && !r->echo && r->prompt_logprobs < 0) {
+        return sf_api_fail(err, "max_tokens", "invalid_value",
+                           "max_tokens is 0, expected at least 1 without echo or prompt_logprobs");
+    }
+    if (r->top_logprobs > 0 && r->logprobs < 0) {
+        return sf_api_fail(err, "top_logprobs", "invalid_value", "top_logprobs is %d, expected logprobs too",
+                           r->top_logprobs);
+    }
+    if (r->continue_final_message && r->add_generation_prompt) {
+        if (json_is_true(json_object_get(r->body, "add_generation_prompt"))) {
+            return sf_api_fail(
+                err, "continue_final_message", "invalid_value",
+                "continue_final_message and add_generation_prompt are both true, expected one");
+        }
+        r->add_generation_prompt = false;
+    }
+    return SF_OK;
+}
+
+/* What the scheduler must report so that the answer can be written. */
+static void derive(sf_api_request *r) {
+    sf_params *p = &r->params;
+    if (p->top_k < 0) p->top_k = 0;
+    if (r->logprobs >= 0 && r->top_logprobs > r->logprobs) r->logprobs = r->top_logprobs;
+    p->logprobs = r->logprobs;
+    p->prompt_logprobs = r->prompt_logprobs;
+    if (r->echo && r->logprobs > p->prompt_logprobs) p->prompt_logprobs = r->logprobs;
+    if (p->max_tokens == 0 && p->prompt_logprobs < 0) p->prompt_logprobs = 0;
+}
+
+sf_code sf_api_request_read(const sf_api_model *m, unsigned kind, json_t *body, sf_api_request *out,
+                            sf_api_error *err) {
+    sf_api_request *r = out;
+    *r = (sf_api_request){.kind = kind & SF_API_RUN ? run_kind(body) : kind,
+                          .add_special_tokens = true,
+                          .add_generation_prompt = true,
+                          .logprobs = -1,
+                          .prompt_logprobs = -1,
+                          .body = json_incref(body)};
+    sf_params_default(&r->params);
+    r->params.max_tokens = r->kind & SF_API_CHAT ? -1 : COMPLETION_MAX_TOKENS;
+    r->params.seed = m->seed;
+    r->params.deterministic = m->deterministic_default;
+    SF_TRY(read_fields(m, r, err));
+    SF_TRY(check_source(r, err));
+    SF_TRY(check_together(r, err));
+    derive(r);
+    return SF_OK;
+}
+
+void sf_api_request_fini(sf_api_request *r) {
+    for (int i = 0; i < r->n_prompts; i++)
+        sf_ids_fini(&r->prompts[i]);
+    free(r->prompts);
+    free((void *)(uintptr_t)r->params.stop);
+    free((void *)(uintptr_t)r->params.stop_ids);
+    free((void *)(uintptr_t)r->params.bias);
+    json_decref(r->body);
+    *r = (sf_api_request){0};
+}

@@ -1,0 +1,119 @@
+#include "engine/engine_priv.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define TEMPLATE_MAX ((size_t)1 << 20)
+
+static sf_code check_is_file(const char *path, sf_err *err) {
+    struct stat st;
+    if (stat(path, &st) != 0) return SF_OK; /* the reader's own message names the reason */
+    if (!S_ISDIR(st.st_mode)) return SF_OK;
+    return SF_FAIL_AT(err, SF_UNSUPPORTED, ((sf_loc){path, 0, 0}),
+                      "is a directory; this build reads a GGUF file");
+}
+
+/* The plan fixes vocabulary and special ids: a checkpoint that says otherwise belongs to another engine. */
+static sf_code check_tokenizer(const sf_plan *plan, const sf_tokenizer *t, const char *path, sf_err *err) {
+    const sf_model_desc *m = &plan->model;
+    sf_loc at = {path, 0, 0};
+    if (sf_tokenizer_vocab(t) != m->vocab) {
+        return SF_FAIL_AT(err, SF_INVALID, at, "the tokenizer has %d tokens, engine %s expects %d",
+                          sf_tokenizer_vocab(t), plan->engine, m->vocab);
+    }
+    int32_t bos = sf_tokenizer_bos(t), eos = sf_tokenizer_eos(t);
+    if (m->bos >= 0 && bos >= 0 && bos != m->bos) {
+        return SF_FAIL_AT(err, SF_INVALID, at, "the tokenizer's bos is %d, engine %s expects %d", bos,
+                          plan->engine, m->bos);
+    }
+    bool known = eos < 0 || m->n_eos == 0;
+    for (int i = 0; i < m->n_eos; i++)
+        known = known || m->eos[i] == eos;
+    if (known) return SF_OK;
+    return SF_FAIL_AT(err, SF_INVALID, at, "the tokenizer's eos is %d, which engine %s does not list", eos,
+                      plan->engine);
+}
+
+static const char *piece_text(const sf_tokenizer *t, int32_t id, char buf[128]) {
+    size_t len = 0;
+    const char *piece = id < 0 ? NULL : sf_tokenizer_piece(t, id, &len);
+    if (!piece || len >= 128) return NULL;
+    memcpy(buf, piece, len);
+    buf[len] = 0;
+    return buf;
+}
+
+static sf_code parse_chat(sf_engine *e, const char *name, const char *source, size_t len, sf_err *err) {
+    char bos[128], eos[128];
+    const char *bos_text = NULL, *eos_text = NULL;
+    if (e->tokenizer) {
+        bos_text = piece_text(e->tokenizer, sf_tokenizer_bos(e->tokenizer), bos);
+        eos_text = piece_text(e->tokenizer, sf_tokenizer_eos(e->tokenizer), eos);
+    }
+    return sf_chat_open(name, source, len, bos_text, eos_text, &e->chat, err);
+}
+
+/* A template given by the user must parse; the checkpoint's own may not, and then only chat is missing. */
+static sf_code load_chat(sf_engine *e, const sf_engine_config *cfg, const sf_gguf *g, sf_err *err) {
+    if (cfg->chat_template) {
+        sf_buf text = {0};
+        sf_code rc = sf_buf_read_file(&text, cfg->chat_template, TEMPLATE_MAX, err);
+        if (rc == SF_OK) {
+            rc = parse_chat(e, cfg->chat_template, text.data ? text.data : "", text.len, err);
+        }
+        sf_buf_fini(&text);
+        return rc;
+    }
+    if (!e->tokenizer) {
+        snprintf(e->chat_missing, sizeof e->chat_missing, "this engine has no tokenizer (no checkpoint)");
+        return SF_OK;
+    }
+    sf_err why;
+    sf_code rc;
+    const char *own = e->plan->model.chat_template;
+    if (own) {
+        rc = parse_chat(e, "chat_template of the model description", own, strlen(own), &why);
+    } else {
+        sf_str s;
+        rc = sf_gguf_get_str(g, "tokenizer.chat_template", &s, &why);
+        if (rc == SF_OK) rc = parse_chat(e, "tokenizer.chat_template", s.data, s.len, &why);
+    }
+    if (rc != SF_OK) sf_err_format(&why, e->chat_missing, sizeof e->chat_missing);
+    return SF_OK;
+}
+
+static sf_code load_text(sf_engine *e, const sf_engine_config *cfg, const sf_gguf *g, sf_err *err) {
+    if (g) {
+        SF_TRY(sf_tokenizer_open(g, &e->tokenizer, err));
+        SF_TRY(check_tokenizer(e->plan, e->tokenizer, cfg->weights, err));
+    }
+    return load_chat(e, cfg, g, err);
+}
+
+sf_code sf_engine_load(sf_engine *e, const sf_engine_config *cfg, sf_err *err) {
+    sf_gguf *g = NULL;
+    sf_pool *pool = NULL;
+    double t0 = sf_now_s();
+    sf_code rc;
+    if (!cfg->weights && !cfg->random) {
+        return SF_FAIL(err, SF_INVALID, "no weights: give a GGUF file, or ask for random weights");
+    }
+    if (cfg->weights) {
+        if ((rc = check_is_file(cfg->weights, err)) != SF_OK) goto done;
+        if ((rc = sf_gguf_open(cfg->weights, &g, err)) != SF_OK) goto done;
+    }
+    if ((rc = load_text(e, cfg, g, err)) != SF_OK) goto done;
+    if ((rc = sf_pool_create(e->threads, &pool, err)) != SF_OK) goto done;
+    if (cfg->random) {
+        rc = sf_weights_random(e->plan, cfg->random_seed, pool, &e->weights, err);
+    } else {
+        rc = sf_weights_load(e->plan, g, pool, cfg->progress, &e->weights, err);
+    }
+    e->load_s = sf_now_s() - t0;
+done:
+    sf_pool_destroy(pool);
+    sf_gguf_close(g);
+    return rc;
+}

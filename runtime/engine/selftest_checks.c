@@ -1,0 +1,268 @@
+/* The checks that run on the device under test. Each computes rows of the reference's sequence in another
+ * way. */
+#include "engine/selftest_priv.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define INFINITY_BF16 0x7f80u
+
+static int min_int(int a, int b) {
+    return a < b ? a : b;
+}
+
+sf_code st_reference(st_rig *r, const st_seq *own, st_trace *t, sf_err *err) {
+    int chunk = r->plan->max_rows;
+    for (int at = 0; at < t->n; at += chunk) {
+        int end = min_int(at + chunk, t->n);
+        /* A pass may hold fewer logit rows than rows: the same chunk again, for the next of them. */
+        for (int from = at; from < end; from += r->plan->max_logit_rows) {
+            st_begin(r, SF_CLASS_PINNED);
+            if (from == 0) st_fresh(r, own, 0);
+            st_add(r, own, at, end - at, from);
+            SF_TRY(st_run(r, err));
+            SF_TRY(st_record(r, t, err));
+        }
+    }
+    return SF_OK;
+}
+
+sf_code st_route(st_rig *r, int from, int to, int step, st_diff *diff, sf_err *err) {
+    for (int at = from; at < to;) {
+        st_begin(r, SF_CLASS_PINNED);
+        if (at == 0) st_fresh(r, r->own, 0);
+        int added = st_add(r, r->own, at, min_int(step, to - at), 0);
+        if (added == 0) break;
+        SF_TRY(st_check(r, diff, err));
+        at += added;
+    }
+    return SF_OK;
+}
+
+/* A pass of `rows` rows: `before` rows of left, own rows, then neighbours up to the size asked for. */
+static sf_code crowd(st_run_ctx *c, st_rig *r, int rows, int before, int pos0, int own_rows, st_diff *diff,
+                     sf_err *err) {
+    st_begin(r, SF_CLASS_PINNED);
+    if (pos0 == 0) st_fresh(r, r->own, 0);
+    if (before > 0) {
+        st_fresh(r, &c->left, 0);
+        before = st_add(r, &c->left, 0, before, 0);
+    }
+    int after = rows - before - st_add(r, r->own, pos0, own_rows, 0);
+    if (after > 0) {
+        st_fresh(r, &c->right, 0);
+        after -= st_add(r, &c->right, 0, after, 0);
+    }
+    if (after > 0 && before == 0) {
+        st_fresh(r, &c->left, 0);
+        st_add(r, &c->left, 0, after, 0);
+    }
+    return st_check(r, diff, err);
+}
+
+static sf_code check_buckets(st_run_ctx *c, st_rig *r, st_diff *diff, sf_err *err) {
+    int previous = 0;
+    for (int b = 0; b < c->plan->n_buckets; b++) {
+        int sizes[2] = {previous + 1, min_int(c->plan->buckets[b].rows_max, c->plan->max_rows)};
+        for (int i = sizes[0] == sizes[1]; i < 2; i++) {
+            int rows = sizes[i];
+            SF_TRY(crowd(c, r, rows, 0, 0, min_int(rows, c->n_short), diff, err));
+            if (rows > 3) SF_TRY(crowd(c, r, rows, rows - 3, 0, 3, diff, err));
+        }
+        previous = sizes[1];
+    }
+    return SF_OK;
+}
+
+static sf_code check_positions(st_run_ctx *c, st_rig *r, st_diff *diff, sf_err *err) {
+    int base = c->n_short / 3, width = 4, rows = min_int(16, c->plan->max_rows);
+    SF_TRY(st_route(r, 0, base, base, diff, err));
+    for (int before = 0; before + width <= rows; before++)
+        SF_TRY(crowd(c, r, rows, before, base, width, diff, err));
+    return SF_OK;
+}
+
+static sf_code check_neighbours(st_run_ctx *c, st_rig *r, st_diff *diff, sf_err *err) {
+    int base = c->n_short / 3 + 1;
+    SF_TRY(st_route(r, 0, base, base, diff, err));
+    for (int i = 0; i < 6; i++) {
+        c->left.hostile = c->right.hostile = i % 2;
+        st_begin(r, SF_CLASS_PINNED);
+        /* Neighbours that start later read what earlier passes left in their pages. */
+        st_add(r, &c->left, i * 2, 6, 0);
+        st_add(r, r->own, base, 5, 0);
+        st_add(r, &c->right, i * 3, 1, 0);
+        st_add(r, &c->right, i * 3 + 1, 8, 0);
+        sf_code rc = st_check(r, diff, err);
+        c->left.hostile = c->right.hostile = false;
+        SF_TRY(rc);
+    }
+    return SF_OK;
+}
+
+/* The packed embedding of the last token is set to `value`, its old values kept in saved [k]; or put back.
+ * Layout: sf_wformat SF_W_BF16. */
+static void swap_embedding(uint16_t *packed, const sf_weight_desc *w, uint16_t *saved, bool restore) {
+    size_t row = (size_t)w->n - 1, pairs = ((size_t)w->k + 1) / 2;
+    for (size_t k = 0; k < (size_t)w->k; k++) {
+        uint16_t *at = packed + (row / 16 * pairs + k / 2) * 32 + row % 16 * 2 + k % 2;
+        if (!restore) saved[k] = *at;
+        *at = restore ? saved[k] : (uint16_t)INFINITY_BF16;
+    }
+}
+
+static const sf_op_desc *find_embed(const sf_plan *plan) {
+    for (int i = 0; i < plan->n_ops; i++) {
+        const sf_op_desc *op = &plan->ops[i];
+        if (op->op == SF_OP_EMBED && op->weight >= 0 && plan->weights[op->weight].format == SF_W_BF16)
+            return op;
+    }
+    return NULL;
+}
+
+static sf_code poisoned_passes(st_run_ctx *c, st_rig *r, st_seq *left, st_seq *right, st_diff *diff,
+                               sf_err *err) {
+    int n = min_int(24, c->n_short), base = n / 3;
+    for (int i = 0; i <= n; i++)
+        left->tokens[i] = right->tokens[i] = c->plan->model.vocab - 1;
+    r->no_logits = true; /* a tied head would carry the poison into every row's logits, rightly */
+    st_begin(r, SF_CLASS_PINNED);
+    st_fresh(r, r->own, 0);
+    st_add(r, left, 0, 7, 0);
+    st_add(r, r->own, 0, base, 0);
+    st_add(r, right, 0, 8, 0);
+    SF_TRY(st_check(r, diff, err));
+    bool bad = r->pass.n_logits > 0 && r->out[0].bad;
+    st_begin(r, SF_CLASS_PINNED);
+    st_add(r, left, 7, 1, 0);
+    st_add(r, r->own, base, n - base, 0);
+    st_add(r, right, 8, 8, 0);
+    SF_TRY(st_check(r, diff, err));
+    if (!bad && diff->differing++ == 0)
+        snprintf(diff->first, sizeof diff->first, "the poisoned row was not reported as bad");
+    return SF_OK;
+}
+
+static sf_code check_poison(st_run_ctx *c, st_rig *r, st_diff *diff, sf_err *err) {
+    const sf_op_desc *embed = find_embed(c->plan);
+    if (!embed || !c->cfg->weights) return SF_OK;
+    const sf_weight_desc *w = &c->plan->weights[embed->weight];
+    /* The weights are the engine's own memory, lent for the test. */
+    uint16_t *packed = (uint16_t *)(uintptr_t)sf_weights_get(c->cfg->weights, embed->weight, 0);
+    uint16_t *saved = malloc((size_t)w->k * sizeof *saved);
+    if (!saved) return SF_FAIL(err, SF_NOMEM, "out of memory for an embedding row");
+    st_seq left = {0}, right = {0};
+    sf_code rc = st_seq_init(&left, c->plan, 1, c->left.n, c->left.pages[0], err);
+    if (rc == SF_OK) rc = st_seq_init(&right, c->plan, 2, c->right.n, c->right.pages[0], err);
+    if (rc == SF_OK) {
+        swap_embedding(packed, w, saved, false);
+        rc = poisoned_passes(c, r, &left, &right, diff, err);
+        swap_embedding(packed, w, saved, true);
+    }
+    r->no_logits = false;
+    st_seq_fini(&left);
+    st_seq_fini(&right);
+    free(saved);
+    return rc;
+}
+
+/* Own rows in pages that just held infinities and NaNs: zeroing must have removed them. */
+static sf_code check_reused_pages(st_run_ctx *c, st_rig *r, st_diff *diff, sf_err *err) {
+    st_seq moved = c->own;
+    moved.pages = c->left.pages;
+    moved.n_pages = c->left.n_pages;
+    moved.n = min_int(c->left.n, c->n_short);
+    const st_seq *own = r->own;
+    r->own = &moved;
+    sf_code rc = st_route(r, 0, moved.n, 8, diff, err);
+    r->own = own;
+    return rc;
+}
+
+/* What a rolled-back draft leaves behind a position must not be felt. */
+static sf_code check_stale(st_run_ctx *c, st_rig *r, st_diff *diff, sf_err *err) {
+    int base = c->n_short / 4, drafts = 4;
+    st_seq junk;
+    SF_TRY(st_seq_init(&junk, c->plan, 3, c->n_short, c->own.pages[0], err));
+    sf_code rc = st_route(r, 0, base, base, diff, err);
+    for (int p = base; rc == SF_OK && p < base + 4 && p + 1 + drafts < c->n_short; p++) {
+        for (int i = 1; rc == SF_OK && i <= drafts; i++) {
+            st_begin(r, SF_CLASS_FAST);
+            st_add(r, &junk, p + i, 1, 0);
+            rc = st_run(r, err);
+        }
+        if (rc == SF_OK) rc = st_route(r, p, p + 1, 1, diff, err);
+    }
+    st_seq_fini(&junk);
+    return rc;
+}
+
+static sf_code check_chunks(st_run_ctx *c, st_rig *r, st_diff *diff, sf_err *err) {
+    static const int steps[] = {7, 16, 33};
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        SF_TRY(st_route(r, 0, c->n_short, steps[i], diff, err));
+    return SF_OK;
+}
+
+static sf_code check_decode(st_run_ctx *c, st_rig *r, st_diff *diff, sf_err *err) {
+    return st_route(r, 0, min_int(c->n_short, 32), 1, diff, err);
+}
+
+static sf_code check_windows(st_run_ctx *c, st_rig *r, st_diff *diff, sf_err *err) {
+    static const int windows[] = {2, 5, 8, 32, 64};
+    for (size_t i = 0; i < sizeof windows / sizeof *windows; i++) {
+        SF_TRY(st_route(r, 0, min_int(3, c->n_short), 3, diff, err)); /* windows begin at odd places */
+        SF_TRY(st_route(r, 3, windows[i] < 8 ? c->n_short / 2 : c->n_short, windows[i], diff, err));
+    }
+    return SF_OK;
+}
+
+static sf_code check_long(st_run_ctx *c, st_rig *r, st_diff *diff, sf_err *err) {
+    int n = c->own.n, tail = min_int(n / 2, 24);
+    SF_TRY(st_route(r, 0, n - tail, 48, diff, err));
+    SF_TRY(st_route(r, n - tail, n, 8, diff, err));
+    return st_route(r, n - min_int(tail, 8), n, 1, diff, err);
+}
+
+/* One fast decode of own position p among `others` one-token sequences. */
+static sf_code fast_decode(st_run_ctx *c, st_rig *r, int p, int others, sf_row_out *out, sf_err *err) {
+    st_begin(r, SF_CLASS_FAST);
+    st_add(r, r->own, p, 1, 0);
+    for (int i = 0; i < others; i++) {
+        st_seq one = {.n = 1, .tokens = c->right.tokens + i, .pages = c->right.pages + i, .n_pages = 1};
+        st_add(r, &one, 0, 1, 0);
+    }
+    SF_TRY(st_run(r, err));
+    *out = *st_find_out(r, p);
+    return SF_OK;
+}
+
+/* The negative control: the fast class makes no promise, and here it should show. */
+static sf_code check_fast(st_run_ctx *c, st_rig *r, st_diff *diff, sf_err *err) {
+    int base = c->n_short / 2, end = min_int(base + 12, c->n_short);
+    st_diff ignored = {0};
+    SF_TRY(st_route(r, 0, base, base, &ignored, err));
+    for (int p = base; p < end; p++) {
+        sf_row_out alone, among;
+        SF_TRY(fast_decode(c, r, p, 0, &alone, err));
+        SF_TRY(fast_decode(c, r, p, min_int(c->right.n_pages, 31), &among, err));
+        diff->rows++;
+        if (st_out_differs(&alone, &among) || st_out_differs(&alone, &c->trace.out[p])) diff->differing++;
+    }
+    return SF_OK;
+}
+
+const st_check_desc st_checks[] = {
+    {"row buckets", "passes at both ends of every row bucket", check_buckets, false},
+    {"row positions", "a window at every place of a pass", check_positions, false},
+    {"neighbours", "other tokens beside, with extreme sampling parameters", check_neighbours, false},
+    {"poisoned neighbours", "rows of infinities beside", check_poison, false},
+    {"reused pages", "pages that held infinities", check_reused_pages, false},
+    {"stale drafts", "rolled-back fast K and V behind the position", check_stale, false},
+    {"prefill chunks", "chunks of 7, 16 and 33 rows", check_chunks, false},
+    {"decode", "one row a pass", check_decode, false},
+    {"verify windows", "windows of 2, 5, 8, 32 and 64 rows", check_windows, false},
+    {"long context", "chunks, windows and decode far from the start", check_long, false},
+    {"fast class (control)", "alone, among others, and pinned", check_fast, true},
+};
+const int st_n_checks = (int)(sizeof st_checks / sizeof *st_checks);
