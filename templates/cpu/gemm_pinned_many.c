@@ -1,0 +1,32 @@
+//@ template gemm_pinned_many
+//@ op gemm
+//@ backend cpu
+//@ class pinned
+//@ rows 9..
+//@ name r${MR}n${NR}
+//@ order: k ascending from 0, one fp32 accumulator per output, exact products, no split
+//@ param N        int = 576 in 1..1048576 from op.n
+//@ param K        int = 576 in 1..1048576 from op.k
+//@ param EPILOGUE enum store|add|swiglu = store from op.epilogue
+//@ param HAS_BIAS int = 0 in 0..1 from op.has_bias
+//@ param MR       int = 14 in 1..16
+//@ param NR       int = 2 in 2..16
+//@ prelude
+#ifndef KERNEL_NAME
+#define KERNEL_NAME gemm_pinned_many_default
+#endif
+enum { N = 576, K = 576, HAS_BIAS = 0, MR = 14, NR = 2 };
+enum { EPILOGUE_store, EPILOGUE_add, EPILOGUE_swiglu, EPILOGUE = EPILOGUE_store };
+//@ end
+#include "snippets/gemm.h"
+
+SF_CPU_KERNEL(KERNEL_NAME) {
+    const gemm_shape shape = {.n = N,
+                              .k = K,
+                              .epilogue = EPILOGUE,
+                              .bias = HAS_BIAS,
+                              .mr = MR,
+                              .nr = NR,
+                              .flavour = GEMM_PINNED};
+    gemm_run(shape, a, part, parts);
+}
