@@ -1,0 +1,40 @@
+/* A machine's checked description (build-configs/Y.yaml): what it can do, and how the engine is to use it. */
+#ifndef SF_GEN_MACHINE_H
+#define SF_GEN_MACHINE_H
+
+#include "device/plan.h"
+#include "yaml_node.h"
+
+#define SF_MACHINE_BUCKETS_MAX 32
+#define SF_MACHINE_TUNES_MAX   64
+
+/* One entry of `tune: {TEMPLATE: {PARAM: value}}`. */
+typedef struct sf_tune {
+    const char *template, *param, *value;
+    sf_loc template_loc, param_loc, value_loc;
+} sf_tune;
+
+typedef struct sf_machine {
+    const char *file; /* as given, for messages */
+    const char *name, *backend;
+    sf_loc backend_loc;
+    bool isa[SF_ISA_COUNT];
+    double bandwidth_gbs;                           /* measured, GB/s */
+    double gflops[SF_CLASS_COUNT];                  /* measured, GFLOP/s of a matrix product */
+    const char *measured_source;                    /* how it was measured */
+    int n_buckets, buckets[SF_MACHINE_BUCKETS_MAX]; /* ascending, the last is max_rows */
+    int max_rows, max_logit_rows, context, max_seqs;
+    int kv_page, kv_pages;
+    int window, verify_wait, prefill_chunk;
+    const char *policy;
+    int n_tunes;
+    sf_tune tunes[SF_MACHINE_TUNES_MAX];
+} sf_machine;
+
+/* Name of an instruction set, as the YAML and SF_ISA spell it. */
+const char *sf_machine_isa_name(sf_isa isa);
+
+/* Reads a parsed file; the errors are as sf_model_read's. */
+SF_CHECKED sf_code sf_machine_read(const sf_yaml_node *root, const char *file, sf_machine *out, sf_err *err);
+
+#endif

@@ -1,0 +1,144 @@
+#include "model.h"
+
+#include <string.h>
+
+/* Features that other models have and this generator does not compute: an answer without them would be
+ * wrong, so they are refused by name. */
+static const char *const not_computed[] = {
+    "sliding_window", "qk_norm",        "rope_scaling", "experts", "quantization",
+    "logit_softcap",  "attention_bias", "mlp_bias",     "alibi",   NULL};
+
+static sf_code refuse_features(const sf_yaml_node *root, sf_err *err) {
+    for (int i = 0; not_computed[i]; i++) {
+        const sf_yaml_node *n = sf_yaml_find(root, not_computed[i]);
+        if (n)
+            return SF_FAIL_AT(err, SF_UNSUPPORTED, n->key_loc, "%s is not computed by this generator",
+                              not_computed[i]);
+    }
+    return SF_OK;
+}
+
+/* A `kind` that is among known words but not the computed one is named as such; any other is a typing error.
+ */
+static sf_code check_kind(const sf_yaml_node *map, const char *what, const char *const *known,
+                          const char *computed, sf_err *err) {
+    int i = 0;
+    const char *key = strcmp(what, "norm") == 0 || strcmp(what, "rope") == 0 ? "kind" : what;
+    SF_TRY(sf_yaml_get_word(map, key, known, &i, err));
+    if (strcmp(known[i], computed) == 0) return SF_OK;
+    return SF_FAIL_AT(err, SF_UNSUPPORTED, sf_yaml_find(map, key)->loc,
+                      "%s %s is not computed by this generator, expected %s", what, known[i], computed);
+}
+
+static sf_code read_shapes(const sf_yaml_node *root, sf_model_desc *d, sf_err *err) {
+    SF_TRY(sf_yaml_get_int(root, "vocab", 2, 1 << 20, &d->vocab, err));
+    SF_TRY(sf_yaml_get_int(root, "hidden", 16, 65536, &d->hidden, err));
+    SF_TRY(sf_yaml_get_int(root, "layers", 1, 1024, &d->layers, err));
+    SF_TRY(sf_yaml_get_int(root, "heads", 1, 1024, &d->heads, err));
+    SF_TRY(sf_yaml_get_int(root, "kv_heads", 1, 1024, &d->kv_heads, err));
+    SF_TRY(sf_yaml_get_int(root, "head_dim", 2, 512, &d->head_dim, err));
+    SF_TRY(sf_yaml_get_int(root, "intermediate", 16, 1 << 20, &d->intermediate, err));
+    return sf_yaml_get_int(root, "context", 16, 1 << 20, &d->context, err);
+}
+
+static sf_code check_shapes(const sf_yaml_node *root, const sf_model_desc *d, sf_err *err) {
+    if (d->hidden % 2)
+        return SF_FAIL_AT(err, SF_INVALID, sf_yaml_find(root, "hidden")->loc,
+                          "hidden is %d, expected an even number", d->hidden);
+    if (d->head_dim % 2)
+        return SF_FAIL_AT(err, SF_INVALID, sf_yaml_find(root, "head_dim")->loc,
+                          "head_dim is %d, expected an even number (rotary pairs)", d->head_dim);
+    if (d->intermediate % 2)
+        return SF_FAIL_AT(err, SF_INVALID, sf_yaml_find(root, "intermediate")->loc,
+                          "intermediate is %d, expected an even number", d->intermediate);
+    if (d->kv_heads > d->heads || d->heads % d->kv_heads)
+        return SF_FAIL_AT(err, SF_INVALID, sf_yaml_find(root, "kv_heads")->loc,
+                          "kv_heads is %d, expected a divisor of heads (%d)", d->kv_heads, d->heads);
+    if (d->heads * d->head_dim > 65536)
+        return SF_FAIL_AT(err, SF_INVALID, sf_yaml_find(root, "heads")->loc,
+                          "heads x head_dim is %d, expected at most 65536", d->heads * d->head_dim);
+    return SF_OK;
+}
+
+static sf_code read_numerics(const sf_yaml_node *root, sf_model_desc *d, sf_err *err) {
+    static const char *const norm_keys[] = {"kind", "eps", NULL};
+    static const char *const norms[] = {"rmsnorm", "layernorm", NULL};
+    static const char *const rope_keys[] = {"kind", "theta", NULL};
+    static const char *const ropes[] = {"default", "linear", "llama3", "yarn", "none", NULL};
+    static const char *const activations[] = {"silu", "gelu", "relu", NULL};
+    static const char *const biases[] = {"none", "qkv", NULL};
+    const sf_yaml_node *map = NULL;
+    double eps = 0;
+    int bias = 0;
+    SF_TRY(sf_yaml_get_map(root, "norm", norm_keys, &map, err));
+    SF_TRY(check_kind(map, "norm", norms, "rmsnorm", err));
+    SF_TRY(sf_yaml_get_num(map, "eps", 1e-12, 0.1, &eps, err));
+    d->norm_eps = (float)eps;
+    /* Kinds come before keys here: what a yarn rope needs differs from what this generator reads. */
+    SF_TRY(sf_yaml_get_map(root, "rope", NULL, &map, err));
+    SF_TRY(check_kind(map, "rope", ropes, "default", err));
+    SF_TRY(sf_yaml_check_keys(map, "rope", rope_keys, err));
+    SF_TRY(sf_yaml_get_num(map, "theta", 1, 1e12, &d->rope_theta, err));
+    SF_TRY(check_kind(root, "activation", activations, "silu", err));
+    SF_TRY(sf_yaml_get_word(root, "biases", biases, &bias, err));
+    d->qkv_bias = bias == 1;
+    return sf_yaml_get_bool(root, "tied_embeddings", &d->tied_embeddings, err);
+}
+
+static sf_code read_tokenizer(const sf_yaml_node *root, sf_model_desc *d, sf_err *err) {
+    static const char *const keys[] = {"split", "bos", "add_bos", "eos", NULL};
+    static const char *const splits[] = {"smollm", "gpt2", "llama3", "qwen2", NULL};
+    const sf_yaml_node *map = NULL;
+    int split = 0;
+    SF_TRY(sf_yaml_get_map(root, "tokenizer", keys, &map, err));
+    SF_TRY(sf_yaml_get_word(map, "split", splits, &split, err));
+    if (split != 0)
+        return SF_FAIL_AT(err, SF_UNSUPPORTED, sf_yaml_find(map, "split")->loc,
+                          "the tokenizer split %s is not computed by this generator, expected smollm",
+                          splits[split]);
+    d->tokenizer_split = splits[split];
+    const sf_yaml_node *bos = sf_yaml_find(map, "bos");
+    d->bos = -1;
+    if (!bos || bos->kind != SF_YAML_SCALAR || bos->quoted || strcmp(bos->text, "none") != 0)
+        SF_TRY(sf_yaml_get_int(map, "bos", 0, d->vocab - 1, &d->bos, err));
+    SF_TRY(sf_yaml_get_bool(map, "add_bos", &d->add_bos, err));
+    if (d->add_bos && d->bos < 0)
+        return SF_FAIL_AT(err, SF_INVALID, sf_yaml_find(map, "add_bos")->loc,
+                          "add_bos is true and bos is none, expected a bos id");
+    return sf_yaml_get_ints(map, "eos", 0, d->vocab - 1, (int)(sizeof d->eos / sizeof *d->eos), d->eos,
+                            &d->n_eos, err);
+}
+
+/* `checkpoint`, or `{text: ...}`. */
+static sf_code read_chat_template(const sf_yaml_node *root, sf_model_desc *d, sf_err *err) {
+    static const char *const words[] = {"checkpoint", NULL};
+    static const char *const keys[] = {"text", NULL};
+    const sf_yaml_node *n = sf_yaml_find(root, "chat_template");
+    int i = 0;
+    d->chat_template = NULL;
+    if (!n || n->kind != SF_YAML_MAP) return sf_yaml_get_word(root, "chat_template", words, &i, err);
+    SF_TRY(sf_yaml_check_keys(n, "chat_template", keys, err));
+    return sf_yaml_get_text(n, "text", &d->chat_template, err);
+}
+
+sf_code sf_model_read(const sf_yaml_node *root, const char *file, sf_model *out, sf_err *err) {
+    static const char *const keys[] = {
+        "name",       "family",   "vocab",           "hidden",    "layers",        "heads",
+        "kv_heads",   "head_dim", "intermediate",    "context",   "norm",          "rope",
+        "activation", "biases",   "tied_embeddings", "tokenizer", "chat_template", NULL};
+    static const char *const families[] = {"llama", NULL};
+    sf_model m = {.file = file};
+    int family = 0;
+    SF_TRY(refuse_features(root, err));
+    SF_TRY(sf_yaml_check_keys(root, "a model", keys, err));
+    SF_TRY(sf_yaml_get_name(root, "name", &m.desc.name, err));
+    SF_TRY(sf_yaml_get_word(root, "family", families, &family, err));
+    m.desc.family = families[family];
+    SF_TRY(read_shapes(root, &m.desc, err));
+    SF_TRY(check_shapes(root, &m.desc, err));
+    SF_TRY(read_numerics(root, &m.desc, err));
+    SF_TRY(read_tokenizer(root, &m.desc, err));
+    SF_TRY(read_chat_template(root, &m.desc, err));
+    *out = m;
+    return SF_OK;
+}

@@ -1,0 +1,93 @@
+#include "plan_priv.h"
+
+#include "base/hash.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void hash_number(sf_sha256 *h, const char *name, double v) {
+    char buf[64];
+    snprintf(buf, sizeof buf, "%s %.17g", name, v);
+    sf_sha256_add_str(h, buf);
+}
+
+/* Marks the snippets that a text includes, and those that they include. */
+static sf_code mark_snippets(const sf_inputs *in, const char *path, const char *text, bool *used,
+                             sf_err *err) {
+    for (const char *s = strstr(text, "#include \"snippets/"); s; s = strstr(s, "#include \"snippets/")) {
+        s += strlen("#include \"");
+        size_t len = strcspn(s, "\"\n");
+        int found = -1;
+        for (int i = 0; i < in->n_snippets; i++)
+            if (strlen(in->snippets[i].name) == len && memcmp(in->snippets[i].name, s, len) == 0) found = i;
+        if (found < 0)
+            return SF_FAIL_AT(err, SF_NOT_FOUND, ((sf_loc){path, 0, 0}),
+                              "includes %.*s, expected it in templates/", len < 80 ? (int)len : 80, s);
+        if (used[found]) continue;
+        used[found] = true;
+        SF_TRY(mark_snippets(in, in->snippets[found].name, in->snippets[found].text, used, err));
+    }
+    return SF_OK;
+}
+
+/* What is computed, in which order, apart from the kernels' own text. */
+static void hash_schedule(sf_sha256 *h, const sf_planned *p) {
+    const sf_model_desc *m = &p->plan.model;
+    hash_number(h, "layers", m->layers);
+    hash_number(h, "heads", m->heads);
+    hash_number(h, "kv_heads", m->kv_heads);
+    hash_number(h, "head_dim", m->head_dim);
+    hash_number(h, "norm_eps", (double)m->norm_eps);
+    hash_number(h, "rope_theta", m->rope_theta);
+    for (int i = 0; i < p->ops.n; i++) {
+        const sf_op_spec *s = &p->ops.ops[i];
+        sf_sha256_add_str(h, s->desc.name);
+        sf_sha256_add_str(h, s->shape);
+        hash_number(h, "scope", s->desc.scope);
+        if (s->desc.weight < 0) continue;
+        const sf_weight_desc *w = &p->ops.weights[s->desc.weight];
+        sf_sha256_add_str(h, w->name);
+        hash_number(h, "format", w->format);
+        hash_number(h, "interleave", w->interleave);
+    }
+}
+
+static sf_code pinned_hash(sf_sha256 *h, const sf_planned *p, char out[65], sf_err *err) {
+    bool used[SF_SNIPPETS_MAX] = {false};
+    sf_sha256_add_str(h, "pinned");
+    hash_schedule(h, p);
+    for (int i = 0; i < p->plan.n_kernels; i++) {
+        const sf_planned_kernel *k = &p->kernels[i];
+        bool pinned = p->plan.kernels[i].cls == SF_CLASS_PINNED;
+        bool mine[SF_SNIPPETS_MAX] = {false};
+        SF_TRY(mark_snippets(p->in, k->t->path, k->text, pinned ? used : mine, err));
+        if (!pinned) continue;
+        sf_sha256_add_str(h, k->text);
+        sf_sha256_add_str(h, k->t->order);
+    }
+    for (int i = 0; i < p->in->n_snippets; i++) {
+        if (!used[i]) continue;
+        sf_sha256_add_str(h, p->in->snippets[i].name);
+        sf_sha256_add_str(h, p->in->snippets[i].text);
+    }
+    sf_sha256_hex(h, out);
+    return SF_OK;
+}
+
+sf_code sf_plan_hashes(sf_arena *a, sf_planned *p, sf_err *err) {
+    char gen[65], pinned[65];
+    sf_sha256 *h = sf_sha256_create();
+    if (!h) return sf_arena_full(err);
+    sf_sha256_add_str(h, "steadfast-gen " SF_GEN_VERSION);
+    for (int i = 0; i < p->in->n_files; i++) {
+        sf_sha256_add_str(h, p->in->files[i].name);
+        sf_sha256_add_str(h, p->in->files[i].sha256);
+    }
+    sf_sha256_hex(h, gen);
+    sf_code rc = pinned_hash(h, p, pinned, err);
+    sf_sha256_destroy(h);
+    if (rc != SF_OK) return rc;
+    p->plan.gen_hash = sf_arena_text(a, gen, 64);
+    p->plan.pinned_hash = sf_arena_text(a, pinned, 64);
+    return p->plan.gen_hash && p->plan.pinned_hash ? SF_OK : sf_arena_full(err);
+}
