@@ -30,6 +30,13 @@ static void put_isas(sf_writer *w, const sf_planned *p) {
         sf_put(w, "#define %s_KERNEL(name) name##__%s\n#else\n#define %s_KERNEL(name) NULL\n#endif\n\n", name,
                name, name);
     }
+    sf_put(w, "#define CPU_KERNELS(name) {");
+    for (int isa = 0; isa < SF_ISA_COUNT; isa++)
+        if (p->in->machine.isa[isa])
+            sf_put(w, "%s%s_KERNEL(name)", isa ? ", " : "", sf_machine_isa_name((sf_isa)isa));
+        else
+            sf_put(w, "%sNULL", isa ? ", " : "");
+    sf_put(w, "}\n\n");
 }
 
 static void put_weights(sf_writer *w, const sf_plan *p) {
