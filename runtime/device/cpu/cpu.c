@@ -83,7 +83,7 @@ static sf_code get_raw(const char *what, size_t count, size_t size, void *out, s
 }
 
 static sf_code get(const char *what, size_t count, size_t size, void *out, sf_err *err) {
-    void *p;
+    void *p = NULL;
     SF_TRY(get_raw(what, count, size, &p, err));
     memset(p, 0, count * size);
     memcpy(out, &p, sizeof p);
