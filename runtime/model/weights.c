@@ -55,8 +55,7 @@ static sf_code check_slot(const sf_plan *plan, const sf_weight_desc *d, sf_err *
         const sf_wpart *p = &d->parts[i];
         sum += p->rows;
         good = p->rows >= 1 && p->tensor;
-        if (d->interleave)
-            good = good && p->rows % 16 == 0 && p->rows == d->parts[0].rows && p->role == SF_ROLE_PLAIN;
+        if (d->interleave) good = good && p->rows == d->parts[0].rows && p->role == SF_ROLE_PLAIN;
         if (p->role != SF_ROLE_PLAIN)
             good = good && head_dim >= 2 && head_dim % 2 == 0 && p->rows % head_dim == 0;
     }

@@ -9,7 +9,6 @@
 #define FAIL(g, code, ...) SF_FAIL_AT(err, code, ((sf_loc){sf_gguf_path(g), 0, 0}), __VA_ARGS__)
 
 #define NAME_MAX_BYTES 128
-#define LANES          16 /* rows of a block where parts alternate (plan.h) */
 
 /* The canonical name, its %d replaced by the layer. */
 static void tensor_name(const char *pattern, int layer, char out[NAME_MAX_BYTES]) {
@@ -111,45 +110,32 @@ static int source_row(const sf_plan *plan, const sf_wpart *p, int row) {
     return row - in_head + (in_head < half ? 2 * in_head : 2 * (in_head - half) + 1);
 }
 
-/* The part that holds a row of the slot (or an element of a vector); *row becomes the row in it. */
-static int part_of(const sf_weight_desc *d, int *row) {
-    int part = 0;
-    if (d->interleave) {
-        int block = *row / LANES;
-        *row = block / d->n_parts * LANES + *row % LANES;
-        return block % d->n_parts;
-    }
-    for (; *row >= d->parts[part].rows; part++)
-        *row -= d->parts[part].rows;
-    return part;
+/* A packed row (of a vector: an element) in the checkpoint. */
+static const sf_gguf_tensor *locate(const sf_wsource *s, const sf_winst *w, int packed, int *row) {
+    int part = sf_wrow_locate(w->desc, packed, row);
+    *row = source_row(s->plan, &w->desc->parts[part], *row);
+    return w->parts[part];
 }
 
 static sf_code read_gguf(const sf_wsource *s, const sf_winst *w, int row, int from, int count, float *out,
                          sf_err *err) {
-    const sf_weight_desc *d = w->desc;
-    if (!is_vector(d)) {
-        int part = part_of(d, &row);
-        row = source_row(s->plan, &d->parts[part], row);
-        return sf_gguf_dequant(w->parts[part], (uint64_t)row, (uint64_t)from, (uint64_t)count, out, err);
+    int at = 0;
+    if (!is_vector(w->desc)) {
+        const sf_gguf_tensor *t = locate(s, w, row, &at);
+        return sf_gguf_dequant(t, (uint64_t)at, (uint64_t)from, (uint64_t)count, out, err);
     }
     for (int i = 0; i < count; i++) {
-        int at = from + i, part = part_of(d, &at);
-        at = source_row(s->plan, &d->parts[part], at);
-        SF_TRY(sf_gguf_dequant(w->parts[part], 0, (uint64_t)at, 1, &out[i], err));
+        const sf_gguf_tensor *t = locate(s, w, from + i, &at);
+        SF_TRY(sf_gguf_dequant(t, 0, (uint64_t)at, 1, &out[i], err));
     }
     return SF_OK;
 }
 
 static sf_code not_finite(const sf_wsource *s, const sf_winst *w, int row, sf_err *err) {
-    if (is_vector(w->desc)) {
-        int part = part_of(w->desc, &row); /* row: the element of the vector */
-        return FAIL(s->g, SF_FORMAT, "tensor %s: element %d is not finite", w->parts[part]->name,
-                    source_row(s->plan, &w->desc->parts[part], row));
-    }
-    int part = part_of(w->desc, &row);
-    row = source_row(s->plan, &w->desc->parts[part], row);
-    return FAIL(s->g, SF_FORMAT, "tensor %s, row %d: a value is not finite in bf16", w->parts[part]->name,
-                row);
+    int at = 0;
+    const sf_gguf_tensor *t = locate(s, w, row, &at);
+    if (is_vector(w->desc)) return FAIL(s->g, SF_FORMAT, "tensor %s: element %d is not finite", t->name, at);
+    return FAIL(s->g, SF_FORMAT, "tensor %s: row %d has a value that is not finite in bf16", t->name, at);
 }
 
 sf_wsource sf_wsource_gguf(const sf_plan *plan, const sf_gguf *g) {

@@ -36,14 +36,14 @@ static void transpose(uint16_t lanes[LANES][SF_PACK_STEP], int pairs, uint8_t *d
 
 /* 16 rows of [n, k] to [k_pad/2][16][2]. */
 static sf_code pack_bf16(const sf_wsource *s, const sf_winst *w, int block, uint8_t *dst, sf_err *err) {
-    int n = w->desc->n, k = w->desc->k;
+    int k = w->desc->k, unused;
     float row[SF_PACK_STEP];
     uint16_t lanes[LANES][SF_PACK_STEP];
     for (int from = 0; from < k; from += SF_PACK_STEP) {
         int count = k - from < SF_PACK_STEP ? k - from : SF_PACK_STEP;
         for (int lane = 0; lane < LANES; lane++) {
             int r = block * LANES + lane;
-            if (r >= n) {
+            if (sf_wrow_locate(w->desc, r, &unused) < 0) {
                 memset(lanes[lane], 0, sizeof lanes[lane]);
                 continue;
             }
@@ -65,14 +65,33 @@ static sf_code pack_f32(const sf_wsource *s, const sf_winst *w, uint8_t *dst, sf
     return SF_OK;
 }
 
+int sf_wrow_locate(const sf_weight_desc *d, int packed, int *row) {
+    int part = 0;
+    if (d->interleave) {
+        int block = packed / LANES;
+        part = block % d->n_parts;
+        packed = block / d->n_parts * LANES + packed % LANES;
+    } else {
+        while (part < d->n_parts - 1 && packed >= d->parts[part].rows)
+            packed -= d->parts[part++].rows;
+    }
+    *row = packed;
+    return packed < d->parts[part].rows ? part : -1;
+}
+
+/* Alternating parts are padded each, since their blocks don't share rows. */
+static int lane_blocks(const sf_weight_desc *d) {
+    int rows = d->interleave ? d->parts[0].rows : d->n;
+    return (rows / LANES + (rows % LANES != 0)) * (d->interleave ? d->n_parts : 1);
+}
+
 sf_code sf_wformat_layout(const sf_weight_desc *d, sf_wlayout *out, sf_err *err) {
     switch (d->format) {
     case SF_W_F32:
         *out = (sf_wlayout){1, (size_t)d->k * sizeof(float)};
         return SF_OK;
     case SF_W_BF16:
-        *out = (sf_wlayout){d->n / LANES + (d->n % LANES != 0),
-                            ((size_t)d->k + 1) / 2 * LANES * sizeof(uint32_t)};
+        *out = (sf_wlayout){lane_blocks(d), ((size_t)d->k + 1) / 2 * LANES * sizeof(uint32_t)};
         return SF_OK;
     case SF_W_COUNT:
         break;

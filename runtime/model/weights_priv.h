@@ -16,7 +16,7 @@ typedef struct sf_winst {
 typedef struct sf_wsource sf_wsource;
 struct sf_wsource {
     const sf_plan *plan;
-    /* Elements from .. from+count-1 of a row of the slot [n, k], parts put together and rotary pairs as
+    /* Elements from .. from+count-1 of a packed row that isn't padding (of a vector, row 0), rotary pairs as
      * halves. from is a multiple of SF_PACK_STEP. Any thread. */
     SF_CHECKED sf_code (*read)(const sf_wsource *s, const sf_winst *w, int row, int from, int count,
                                float *out, sf_err *err);
@@ -36,6 +36,9 @@ typedef struct sf_wlayout {
     size_t block_bytes;
 } sf_wlayout;
 
+/* Which part a packed row of the slot (of a vector: an element) belongs to, and which row of that part it is;
+ * -1 for padding. */
+int sf_wrow_locate(const sf_weight_desc *d, int packed, int *row);
 /* Errors: SF_UNSUPPORTED for a format the loader doesn't know. */
 SF_CHECKED sf_code sf_wformat_layout(const sf_weight_desc *d, sf_wlayout *out, sf_err *err);
 /* Reads and packs one block to dst [block_bytes]. */
