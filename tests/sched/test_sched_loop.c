@@ -208,9 +208,7 @@ static void a_mismatch_injected_at_every_offset_changes_nothing(void **state) {
             p.frequency_penalty = 0.5f;
             p.repetition_penalty = 1.1f;
             p.n_stop = 3;
-            p.stop = (const char *const[]){"xyx", "ab",
-                                           "\xe2\x82\xac"
-                                           "b"};
+            p.stop = (const char *const[]){"xyx", "ab", "\342\202\254b"};
             run_copies(&d, &cfg, &p, 11, w, 3, &st);
             for (int i = 0; i < 3; i++)
                 for (int c = 0; c < 4; c++)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORLDS = 400, MAX_REQUESTS = 14 };
+enum { WORLDS = 1500, MAX_REQUESTS = 14 };
 
 static uint64_t rng;
 
@@ -21,17 +21,8 @@ static bool one_in(int n) {
     return pick(1, n) == 1;
 }
 
-static const char *const stops[] = {"ab",
-                                    "abc",
-                                    "ba",
-                                    "xyx",
-                                    "dd",
-                                    "e",
-                                    "\xe2\x82\xac",
-                                    "\xc3\xa9"
-                                    "a",
-                                    "b\xf0\x9f\x98\x80",
-                                    "a b"};
+static const char *const stops[] = {
+    "ab", "abc", "ba", "xyx", "dd", "e", "\xe2\x82\xac", "\303\251a", "b\xf0\x9f\x98\x80", "a b"};
 static const sf_bias bias[] = {{5, 1.5f}, {9, -2.0f}};
 static const int32_t stop_ids[] = {11, 30};
 

@@ -141,9 +141,7 @@ static void a_character_is_shown_whole(void **state) {
 static void a_stop_whose_characters_span_tokens_matches(void **state) {
     (void)state;
     feed f;
-    begin(&f, 1,
-          (const char *const[]){"\xe2\x82\xac"
-                                "5"});
+    begin(&f, 1, (const char *const[]){"\342\202\2545"});
     push(&f, "x\xe2");
     push(&f, "\x82");
     expect_shown(&f, "x");
@@ -204,10 +202,7 @@ static void validity_follows_the_unicode_table(void **state) {
 static void a_copied_state_replays_the_same(void **state) {
     (void)state;
     feed f;
-    begin(&f, 2,
-          (const char *const[]){"\xc3\xa9"
-                                "ab",
-                                "bb"});
+    begin(&f, 2, (const char *const[]){"\303\251ab", "bb"});
     push(&f, "b\xc3");
     sf_text_state saved = f.st;
     for (int again = 0; again < 2; again++) {
