@@ -16,7 +16,7 @@ void sf_engine_config_default(sf_engine_config *c) {
 }
 
 /* The cores this process may use, which in a container are fewer than the machine's. */
-static int machine_threads(void) {
+int sf_engine_machine_threads(void) {
     cpu_set_t set;
     int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
     return n < 1 ? 1 : n > THREADS_MAX ? THREADS_MAX : n;
@@ -90,12 +90,13 @@ static sf_code probe(sf_engine *e, sf_err *err) {
 }
 
 static sf_code open_parts(sf_engine *e, const sf_engine_config *cfg, sf_err *err) {
-    int threads = machine_threads(), pages = e->plan->kv_pages;
+    int threads = sf_engine_machine_threads(), pages = e->plan->kv_pages;
     SF_TRY(set_int("threads", cfg->threads, 0, 1, THREADS_MAX, &threads, err));
     SF_TRY(set_int("kv_pages", cfg->kv_pages, 0, 1, 1 << 24, &pages, err));
     e->threads = threads;
     SF_TRY(make_sched_config(e->plan, cfg, &e->sched_config, err));
     SF_TRY(sf_engine_load(e, cfg, err));
+    if (cfg->text_only) return SF_OK;
     sf_fingerprint_parts parts = {.pinned_hash = e->plan->pinned_hash,
                                   .weights_hash = sf_weights_hash(e->weights),
                                   .tokenizer_hash = e->tokenizer ? sf_tokenizer_hash(e->tokenizer) : NULL};
@@ -129,10 +130,10 @@ void sf_engine_close(sf_engine *e) {
     free(e);
 }
 
-int sf_engine_isas(const sf_engine *e, sf_isa out[SF_ISA_COUNT]) {
+int sf_engine_isas(const sf_plan *plan, sf_isa out[SF_ISA_COUNT]) {
     int n = 0;
     for (int i = 0; i < SF_ISA_COUNT; i++) {
-        bool built = e->plan->n_kernels > 0 && e->plan->kernels[0].cpu[i] != NULL;
+        bool built = plan->n_kernels > 0 && plan->kernels[0].cpu[i] != NULL;
         if (built && sf_cpu_isa_here((sf_isa)i)) out[n++] = (sf_isa)i;
     }
     return n;

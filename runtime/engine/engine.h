@@ -24,6 +24,7 @@ typedef struct sf_engine_config {
     int inject_offset;         /* -1: off */
     bool skip_probe;           /* no start-up probe of the numeric contract (selftest runs its own) */
     bool progress;
+    bool text_only; /* tokenizer and chat template alone: no weights, device, scheduler or fingerprint */
     /* Tests only, or NULL: returns the device to use in place of `d`, and owns `d` from then on (it destroys
      * it in its own destroy). So a fault can be planted, and seen to be caught, without a special build. */
     sf_device *(*wrap_device)(void *ctx, sf_device *d);
@@ -31,6 +32,8 @@ typedef struct sf_engine_config {
 } sf_engine_config;
 
 void sf_engine_config_default(sf_engine_config *c);
+/* The cores this process may use: the default of `threads`. */
+int sf_engine_machine_threads(void);
 /* Loads, checks that checkpoint, tokenizer and plan agree, opens the device, probes the numeric contract (a
  * failure makes deterministic requests be refused by name, see sf_sched_config). */
 SF_CHECKED sf_code sf_engine_open(const sf_plan *plan, const sf_engine_config *cfg, sf_engine **out,
@@ -52,7 +55,7 @@ const sf_sched_config *sf_engine_sched_config(const sf_engine *e);
 SF_CHECKED sf_code sf_engine_device_open(const sf_engine *e, const char *isa, int threads, int n_pages,
                                          sf_device **out, sf_err *err);
 /* Instruction sets that both this machine and the build have; returns how many (at most SF_ISA_COUNT). */
-int sf_engine_isas(const sf_engine *e, sf_isa out[SF_ISA_COUNT]);
+int sf_engine_isas(const sf_plan *plan, sf_isa out[SF_ISA_COUNT]);
 /* Numerics fingerprint, "sf-" and 32 hex digits: pinned kernels and schedule, compiler and flags,
  * architecture (not the instruction set: it changes no bit), weights, tokenizer, sampler version. */
 const char *sf_engine_fingerprint(const sf_engine *e);

@@ -105,6 +105,7 @@ sf_code sf_engine_load(sf_engine *e, const sf_engine_config *cfg, sf_err *err) {
         if ((rc = sf_gguf_open(cfg->weights, &g, err)) != SF_OK) goto done;
     }
     if ((rc = load_text(e, cfg, g, err)) != SF_OK) goto done;
+    if (cfg->text_only) goto done;
     if ((rc = sf_pool_create(e->threads, &pool, err)) != SF_OK) goto done;
     if (cfg->random) {
         rc = sf_weights_random(e->plan, cfg->random_seed, pool, &e->weights, err);

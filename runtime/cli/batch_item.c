@@ -1,0 +1,134 @@
+#include "api/answer.h"
+#include "api/json.h"
+#include "cli/batch_priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static sf_code no_memory(sf_err *err) {
+    return SF_FAIL(err, SF_NOMEM, "out of memory for a request");
+}
+
+void batch_item_destroy(batch_item *it) {
+    if (!it) return;
+    sf_request_destroy(it->req);
+    sf_api_request_fini(&it->api);
+    json_decref(it->id);
+    free(it->text);
+    free(it);
+}
+
+/* {"id", "line", "error"}: the item is finished, as a failure. */
+static sf_code finish_error(batch_item *it, const sf_api_error *why, sf_err *err) {
+    json_t *o = json_object();
+    bool ok = o != NULL;
+    sf_json_put(o, "id", it->id ? json_incref(it->id) : json_null(), &ok);
+    sf_json_put(o, "line", json_integer(it->line), &ok);
+    sf_json_put(o, "error", sf_api_error_json(why), &ok);
+    it->text = ok ? sf_json_dump(o) : NULL;
+    json_decref(o);
+    sf_request_destroy(it->req);
+    it->req = NULL;
+    it->failed = true;
+    return it->text ? SF_OK : no_memory(err);
+}
+
+static sf_code finish_below(batch_item *it, const sf_err *why, sf_err *err) {
+    sf_api_error e;
+    sf_api_error_from(why, &e);
+    return finish_error(it, &e, err);
+}
+
+/* Request fields given as flags hold for lines that do not set them. */
+static bool add_defaults(json_t *body, json_t *fields) {
+    bool newer = json_object_get(body, "max_completion_tokens") && !json_object_get(body, "max_tokens");
+    if (json_object_update_missing(body, fields) != 0) return false;
+    if (newer) json_object_del(body, "max_tokens");
+    return true;
+}
+
+static sf_code read_request(const sf_api_model *m, const sf_cli_opts *o, batch_item *it, const char *text,
+                            size_t len, sf_api_error *why) {
+    json_t *body;
+    SF_TRY(sf_json_parse(text, len, "the line", &body, why));
+    json_t *id = json_object_get(body, "id");
+    it->id = id ? json_incref(id) : NULL;
+    sf_code rc = add_defaults(body, o->fields) ? SF_OK : sf_api_nomem(why);
+    if (rc == SF_OK) rc = sf_api_request_read(m, SF_API_RUN, body, &it->api, why);
+    json_decref(body);
+    if (rc == SF_OK) rc = sf_api_request_prompts(m, &it->api, why);
+    if (rc == SF_OK && it->api.n_prompts != 1) {
+        rc = sf_api_fail(why, "prompt", "invalid_value", "prompt lists %d prompts, expected one in a line",
+                         it->api.n_prompts);
+    }
+    return rc;
+}
+
+static sf_code new_item(int64_t line, batch_item **out, sf_err *err) {
+    *out = calloc(1, sizeof **out);
+    if (!*out) return no_memory(err);
+    (*out)->line = line;
+    return SF_OK;
+}
+
+sf_code batch_item_reject(int64_t line, const char *message, batch_item **out, sf_err *err) {
+    batch_item *it;
+    SF_TRY(new_item(line, &it, err));
+    sf_api_error why;
+    sf_code rc = sf_api_fail(&why, NULL, "invalid_json", "%s", message);
+    rc = finish_error(it, &why, err);
+    if (rc != SF_OK) {
+        batch_item_destroy(it);
+        return rc;
+    }
+    *out = it;
+    return SF_OK;
+}
+
+sf_code batch_item_create(const sf_api_model *m, const sf_cli_opts *o, int64_t line, const char *text,
+                          size_t len, batch_item **out, sf_err *err) {
+    batch_item *it;
+    SF_TRY(new_item(line, &it, err));
+    sf_api_error why;
+    sf_err below;
+    sf_code rc = read_request(m, o, it, text, len, &why);
+    if (rc == SF_OK) {
+        const sf_ids *ids = &it->api.prompts[0];
+        it->n_prompt = (int)ids->len;
+        rc = sf_request_create(&it->api.params, ids->data, it->n_prompt, &it->req, &below);
+        if (rc != SF_OK) sf_api_error_from(&below, &why);
+    }
+    rc = rc == SF_OK ? SF_OK : finish_error(it, &why, err);
+    if (rc != SF_OK) {
+        batch_item_destroy(it);
+        return rc;
+    }
+    *out = it;
+    return SF_OK;
+}
+
+sf_code batch_item_submit(sf_engine *e, batch_item *it, bool *full, sf_err *err) {
+    sf_err why;
+    sf_code rc = sf_sched_submit(sf_engine_sched(e), it->req, &why);
+    *full = rc == SF_FULL;
+    return rc == SF_OK || *full ? SF_OK : finish_below(it, &why, err);
+}
+
+sf_code batch_item_finish(const sf_api_model *m, batch_item *it, sf_err *err) {
+    const sf_err *failed = sf_request_error(it->req);
+    if (failed) return finish_below(it, failed, err);
+    sf_choice choices[SF_N_MAX];
+    sf_api_answer a;
+    sf_api_answer_of(it->req, choices, &a);
+    for (int i = 0; i < a.n_choices; i++)
+        it->n_output += a.choices[i].n_tokens;
+    json_t *o;
+    sf_api_error why;
+    if (sf_api_answer_json(m, &it->api, &a, &o, &why) != SF_OK) return finish_error(it, &why, err);
+    it->text = sf_json_dump(o);
+    json_decref(o);
+    sf_request_destroy(it->req);
+    it->req = NULL;
+    sf_api_request_fini(&it->api); /* the answer is a line now: keep no more of it */
+    return it->text ? SF_OK : no_memory(err);
+}

@@ -1,0 +1,75 @@
+#include "api/fields.h"
+#include "cli/cli.h"
+#include "cli/options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define FLAG_COLUMN 32
+
+static const char *const verb_help[SF_VERB_COUNT] = {
+    "answer one prompt, or requests from a JSONL file",
+    "prove on this machine that pinned passes give the same bits by every route",
+    "the model, the plan and the machine",
+    "text to token ids and back",
+};
+
+static const char *const verb_usage[SF_VERB_COUNT] = {
+    "run --weights FILE (--prompt TEXT | --chat TEXT | --input F.jsonl --output G.jsonl) [flags]",
+    "selftest --weights FILE [flags]",
+    "info [--weights FILE] [--json]",
+    "tokenize --weights FILE [--text TEXT | --chat TEXT | --decode IDS] [flags]",
+};
+
+void sf_cli_help(const sf_plan *plan) {
+    printf("steadfast %s, engine %s\n\nusage: steadfast VERB [flags]\n\n", SF_VERSION, plan->engine);
+    for (int v = 0; v < SF_VERB_COUNT; v++)
+        printf("  %-10s %s\n", sf_verb_names[v], verb_help[v]);
+    printf("\nsteadfast VERB --help lists a verb's flags; --version; --completion prints a bash completion.\n"
+           "Exit codes: 0 all well, 1 something failed, 2 wrong usage.\n");
+}
+
+static void print_option(const sf_opt *o) {
+    char flag[64], text[320];
+    snprintf(flag, sizeof flag, "--%s%s%s", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+    const sf_api_field *f = o->kind == SF_OPT_FIELD ? sf_api_field_find(o->field) : NULL;
+    if (f) {
+        char wanted[160];
+        snprintf(text, sizeof text, "%s: %s%s%s", f->help, sf_api_field_expects(f, wanted, sizeof wanted),
+                 f->fallback[0] ? "; default " : "", f->fallback);
+    } else {
+        snprintf(text, sizeof text, "%s", o->help);
+    }
+    printf("  %-*s %s\n", FLAG_COLUMN, flag, text);
+}
+
+void sf_cli_help_verb(sf_verb verb) {
+    printf("usage: steadfast %s\n\n%s\n\n", verb_usage[verb], verb_help[verb]);
+    for (int i = 0; i < sf_n_opts; i++)
+        if (sf_opts[i].verbs & (1u << verb)) print_option(&sf_opts[i]);
+    printf("\nA flag without a value is on; --flag=false turns it off. Each flag may also come from the "
+           "variable\n"
+           "STEADFAST_<FLAG> (STEADFAST_MAX_TOKENS=64); the command line wins.\n"
+           "STEADFAST_DEBUG, for tests: inject=N makes the draft err at offset N of every window; fault=N\n"
+           "falsifies a log-probability in pinned passes of N rows or more.\n");
+    if (verb == SF_VERB_RUN)
+        printf("With --input, request fields given as flags hold for the lines that do not set them. SIGINT "
+               "ends the\n"
+               "run; answers that are complete are in the output.\n");
+}
+
+void sf_cli_completion(void) {
+    printf("_steadfast() {\n    local cur=${COMP_WORDS[COMP_CWORD]} flags=\n    case ${COMP_WORDS[1]} in\n");
+    for (int v = 0; v < SF_VERB_COUNT; v++) {
+        printf("    %s) flags='", sf_verb_names[v]);
+        for (int i = 0; i < sf_n_opts; i++)
+            if (sf_opts[i].verbs & (1u << v)) printf(" --%s", sf_opts[i].name);
+        printf("' ;;\n");
+    }
+    printf("    esac\n    if [ \"$COMP_CWORD\" = 1 ]; then flags='");
+    for (int v = 0; v < SF_VERB_COUNT; v++)
+        printf("%s ", sf_verb_names[v]);
+    printf("--help --version --completion'; fi\n    COMPREPLY=($(compgen -W \"$flags\" -- \"$cur\"))\n"
+           "    [[ $cur == --* || $COMP_CWORD == 1 ]] || COMPREPLY=($(compgen -f -- \"$cur\"))\n}\n"
+           "complete -F _steadfast steadfast \"${0##*/}\"\n");
+}

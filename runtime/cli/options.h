@@ -1,0 +1,70 @@
+/* One table of flags: what is parsed, what --help says, and what the environment may set. */
+#ifndef SF_CLI_OPTIONS_H
+#define SF_CLI_OPTIONS_H
+
+#include "base/err.h"
+#include "device/plan.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+
+typedef enum sf_verb { SF_VERB_RUN, SF_VERB_SELFTEST, SF_VERB_INFO, SF_VERB_TOKENIZE, SF_VERB_COUNT } sf_verb;
+
+/* Filled from the environment, then from the command line. Strings are borrowed from there. */
+typedef struct sf_cli_opts {
+    const char *weights, *isa, *policy, *chat_template;
+    bool random;
+    uint64_t random_seed;
+    int threads, max_model_len, max_num_seqs, kv_pages; /* 0: the plan's */
+    int window, prefill_chunk, max_num_batched_tokens;  /* 0: the plan's */
+    int verify_wait, verify_group;                      /* -1: the plan's */
+    int64_t seed;
+    bool deterministic_default, strict;
+    const char *prompt, *chat, *system, *input, *output, *report, *date;
+    bool ordered, json;
+    json_t *fields; /* request fields given as flags (owned): {"temperature": 0.5} */
+    const char *text, *decode;
+    bool ids, pieces, add_special_tokens;
+    int debug_inject; /* STEADFAST_DEBUG: -1, or the offset in a window where a mismatch is planted */
+    int debug_fault;  /* STEADFAST_DEBUG: 0, or rows from which a pinned pass is falsified */
+    bool help;
+} sf_cli_opts;
+
+typedef enum sf_opt_kind {
+    SF_OPT_STR,
+    SF_OPT_INT,
+    SF_OPT_I64,
+    SF_OPT_RANDOM, /* uint64; sets random too */
+    SF_OPT_BOOL,
+    SF_OPT_FIELD /* a request field of api/fields.h, by its type */
+} sf_opt_kind;
+
+typedef struct sf_opt {
+    const char *name; /* without -- */
+    sf_opt_kind kind;
+    unsigned verbs;    /* 1 << sf_verb */
+    const char *arg;   /* for --help; NULL for booleans */
+    int min, max;      /* SF_OPT_INT */
+    size_t offset;     /* in sf_cli_opts */
+    const char *field; /* SF_OPT_FIELD: the field's name */
+    const char *help;  /* NULL for a field: the field's own text */
+} sf_opt;
+
+extern const sf_opt sf_opts[];
+extern const int sf_n_opts;
+extern const char *const sf_verb_names[SF_VERB_COUNT];
+
+/* Defaults, then STEADFAST_<FLAG> variables and STEADFAST_DEBUG, then argv. sf_cli_opts_fini frees. Errors:
+ * SF_INVALID names the flag or variable, what was found and what was expected. */
+SF_CHECKED sf_code sf_cli_opts_parse(sf_verb verb, int argc, char **argv, sf_cli_opts *out, sf_err *err);
+void sf_cli_opts_fini(sf_cli_opts *o);
+
+/* help.c: both print to stdout. */
+void sf_cli_help(const sf_plan *plan); /* all verbs */
+void sf_cli_help_verb(sf_verb verb);
+void sf_cli_completion(void); /* a bash completion script */
+
+/* "STEADFAST_MAX_MODEL_LEN" of "max-model-len" */
+const char *sf_opt_env(const sf_opt *o, char *buf, size_t size);
+
+#endif

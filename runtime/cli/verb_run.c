@@ -1,0 +1,169 @@
+#include "api/answer.h"
+#include "api/json.h"
+#include "base/progress.h"
+#include "cli/batch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The request that the flags describe; a reference for the caller. NULL: not UTF-8, or out of memory. */
+static json_t *flags_body(const sf_cli_opts *o) {
+    json_t *body = json_copy(o->fields);
+    bool ok = body != NULL;
+    if (o->prompt) sf_json_put(body, "prompt", json_string(o->prompt), &ok);
+    if (o->chat) sf_json_put(body, "messages", sf_cli_messages(o), &ok);
+    if (ok) return body;
+    json_decref(body);
+    return NULL;
+}
+
+/* Reads the flags' fields before anything is loaded, so that a wrong one costs no wait. */
+static int check_fields(const sf_plan *plan, const sf_cli_opts *o) {
+    sf_api_model m;
+    sf_cli_api_model(plan, NULL, o, &m);
+    json_t *body = o->input ? json_copy(o->fields) : flags_body(o);
+    if (!body) return sf_cli_error(SF_EXIT_USAGE, "--prompt, --chat and --system must be valid UTF-8");
+    bool ok = true;
+    if (o->input) sf_json_put(body, "prompt", json_string("x"), &ok);
+    sf_api_request r;
+    sf_api_error e;
+    sf_code rc = sf_api_request_read(&m, SF_API_RUN, body, &r, &e);
+    sf_api_request_fini(&r);
+    json_decref(body);
+    return rc == SF_OK && ok ? SF_EXIT_OK : sf_cli_error(SF_EXIT_USAGE, "--%s", e.message);
+}
+
+/* Prints what has been committed since the last time; *done counts bytes. */
+static bool print_new(const sf_request *r, int choice, size_t *done) {
+    sf_choice c;
+    sf_request_choice(r, choice, &c);
+    size_t n = c.text_len - *done;
+    bool ok = n == 0 || fwrite(c.text + *done, 1, n, stdout) == n;
+    *done = c.text_len;
+    return fflush(stdout) == 0 && ok;
+}
+
+/* Steps until r is done, streaming its one choice. */
+static sf_code stream(sf_engine *e, sf_request *r, bool quiet, sf_err *err) {
+    size_t printed = 0;
+    bool cancelled = false;
+    while (!sf_request_done(r)) {
+        bool busy;
+        SF_TRY(sf_sched_step(sf_engine_sched(e), &busy, err));
+        if (!quiet && !print_new(r, 0, &printed)) {
+            if (!cancelled) sf_sched_cancel(sf_engine_sched(e), r);
+            cancelled = true;
+            quiet = true;
+        }
+        if (sf_cli_signalled() && !cancelled) {
+            sf_sched_cancel(sf_engine_sched(e), r);
+            cancelled = true;
+        }
+    }
+    return SF_OK;
+}
+
+static int print_json(const sf_api_model *m, const sf_api_request *req, const sf_api_answer *a) {
+    json_t *o;
+    sf_api_error e;
+    if (sf_api_answer_json(m, req, a, &o, &e) != SF_OK) return sf_cli_error(SF_EXIT_FAILED, "%s", e.message);
+    char *text = sf_json_dump(o);
+    json_decref(o);
+    if (!text) return sf_cli_error(SF_EXIT_FAILED, "out of memory");
+    puts(text);
+    free(text);
+    return SF_EXIT_OK;
+}
+
+static int print_answer(const sf_api_model *m, const sf_cli_opts *o, const sf_api_request *req,
+                        const sf_api_answer *a) {
+    if (o->json) return print_json(m, req, a);
+    for (int i = 0; a->n_choices > 1 && i < a->n_choices; i++)
+        printf("%s[%d] %s\n", i ? "\n" : "", i, a->choices[i].text);
+    if (a->n_choices == 1) putchar('\n');
+    return SF_EXIT_OK;
+}
+
+static int answer(sf_engine *e, const sf_api_model *m, const sf_cli_opts *o, const sf_api_request *api,
+                  sf_request *r) {
+    sf_err err;
+    double t0 = sf_now_s();
+    sf_code rc = sf_sched_submit(sf_engine_sched(e), r, &err);
+    if (rc != SF_OK) return sf_cli_report(&err);
+    bool quiet = o->json || api->params.n > 1;
+    rc = stream(e, r, quiet, &err);
+    if (rc != SF_OK) return sf_cli_report(&err);
+    if (sf_request_error(r)) return sf_cli_report(sf_request_error(r));
+    sf_choice choices[SF_N_MAX];
+    sf_api_answer a;
+    sf_api_answer_of(r, choices, &a);
+    int code = print_answer(m, o, api, &a);
+    sf_run_counts counts = {.requests = 1, .prompt_tokens = a.n_prompt, .seconds = sf_now_s() - t0};
+    for (int i = 0; i < a.n_choices; i++)
+        counts.output_tokens += a.choices[i].n_tokens;
+    sf_cli_print_figures(e, &counts);
+    if (sf_cli_write_report(e, o, &counts, &err) != SF_OK) code = sf_cli_report(&err);
+    return sf_cli_signalled() ? 128 + sf_cli_signalled() : code;
+}
+
+static int run_one(sf_engine *e, const sf_api_model *m, const sf_cli_opts *o) {
+    json_t *body = flags_body(o);
+    if (!body) return sf_cli_error(SF_EXIT_FAILED, "out of memory");
+    sf_api_request api;
+    sf_api_error why;
+    sf_code rc = sf_api_request_read(m, SF_API_RUN, body, &api, &why);
+    json_decref(body);
+    if (rc == SF_OK) rc = sf_api_request_prompts(m, &api, &why);
+    int code;
+    if (rc != SF_OK) {
+        code = sf_cli_error(SF_EXIT_FAILED, "%s", why.message);
+    } else {
+        sf_request *r = NULL;
+        sf_err err;
+        const sf_ids *ids = &api.prompts[0];
+        rc = sf_request_create(&api.params, ids->data, (int)ids->len, &r, &err);
+        code = rc == SF_OK ? answer(e, m, o, &api, r) : sf_cli_report(&err);
+        sf_request_destroy(r);
+    }
+    sf_api_request_fini(&api);
+    return code;
+}
+
+static int check_sources(const sf_cli_opts *o) {
+    int sources = (o->prompt != NULL) + (o->chat != NULL) + (o->input != NULL);
+    if (sources != 1)
+        return sf_cli_error(SF_EXIT_USAGE, "run needs %s--prompt, --chat or --input",
+                            sources ? "only one of " : "");
+    if (!o->input && o->output) return sf_cli_error(SF_EXIT_USAGE, "--output needs --input");
+    bool lists = json_object_get(o->fields, "logprobs") || json_object_get(o->fields, "prompt_logprobs") ||
+                 json_object_get(o->fields, "return_token_ids") || json_object_get(o->fields, "echo");
+    if (!o->input && lists && !o->json)
+        return sf_cli_error(SF_EXIT_USAGE,
+                            "--logprobs, --prompt-logprobs, --echo and --return-token-ids need --json "
+                            "or --input");
+    return SF_EXIT_OK;
+}
+
+int sf_verb_run(const sf_plan *plan, const sf_cli_opts *o) {
+    int code = check_sources(o);
+    if (code == SF_EXIT_OK) code = check_fields(plan, o);
+    if (code != SF_EXIT_OK) return code;
+    sf_engine_config c;
+    sf_cli_engine_config(o, &c);
+    sf_engine *e = NULL;
+    code = sf_cli_engine_open(plan, &c, &e);
+    if (code != SF_EXIT_OK) return code;
+    const char *refused = sf_engine_sched_config(e)->refuse_deterministic;
+    if (refused) sf_cli_error(0, "warning: deterministic requests are refused: %s", refused);
+    sf_api_model m;
+    sf_cli_api_model(plan, e, o, &m);
+    if (o->input) {
+        code = sf_cli_batch(e, &m, o);
+    } else {
+        sf_cli_signals();
+        code = run_one(e, &m, o);
+    }
+    sf_engine_close(e);
+    return code;
+}
