@@ -19,7 +19,7 @@ static const char *plain_reason(const char *text) {
 
 sf_code sf_json_parse(const char *text, size_t len, const char *what, json_t **out, sf_api_error *err) {
     json_error_t why;
-    json_t *j = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
+    json_t *j = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &why);
     if (!j) {
         if (json_error_code(&why) == json_error_out_of_memory) return sf_api_nomem(err);
         return sf_api_fail(err, NULL, "invalid_json", "%s is not valid JSON, line %d column %d: %s", what,

@@ -1,0 +1,330 @@
+#include "api/fields.h"
+
+#include "api/json.h"
+#include "fake_text.h"
+
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+typedef enum shape {
+    S_TRUE,
+    S_INT,
+    S_REAL,
+    S_STRING,
+    S_EMPTY_LIST,
+    S_TEXT_LIST,
+    S_INT_LIST,
+    S_OBJECT,
+    S_COUNT
+} shape;
+
+static const char *const shape_text[S_COUNT] = {"true", "1", "0.5", "\"x\"", "[]", "[\"x\"]", "[1, 2]", "{}"};
+
+static bool accepts(sf_api_type t, shape s) {
+    bool list = s == S_EMPTY_LIST || s == S_TEXT_LIST || s == S_INT_LIST;
+    switch (t) {
+    case SF_API_BOOL:
+        return s == S_TRUE;
+    case SF_API_INT:
+    case SF_API_INT64:
+        return s == S_INT;
+    case SF_API_FLOAT:
+        return s == S_INT || s == S_REAL;
+    case SF_API_STRING:
+        return s == S_STRING;
+    case SF_API_OBJECT:
+    case SF_API_BIAS:
+        return s == S_OBJECT;
+    case SF_API_ARRAY:
+        return list;
+    case SF_API_ANY:
+        return true;
+    case SF_API_PROMPT:
+        return list || s == S_STRING;
+    case SF_API_LOGPROBS:
+        return s == S_INT || s == S_TRUE;
+    case SF_API_STOP:
+        return s == S_STRING || s == S_EMPTY_LIST || s == S_TEXT_LIST;
+    case SF_API_IDS:
+        return s == S_EMPTY_LIST || s == S_INT_LIST;
+    }
+    return false;
+}
+
+/* A request of the right kind that sets one field. */
+static void body_with(const sf_api_field *f, const char *value, char out[256]) {
+    bool source =
+        f->type == SF_API_PROMPT || strcmp(f->name, "prompt_ids") == 0 || strcmp(f->name, "messages") == 0;
+    bool chat = !(f->where & SF_API_COMPLETION) && f->where & SF_API_CHAT;
+    bool tops = strcmp(f->name, "top_logprobs") == 0;
+    const char *rest = source ? "" : chat ? ", \"messages\": [{\"role\": \"user\"}]" : ", \"prompt\": \"p\"";
+    snprintf(out, 256, "{\"%s\": %s%s%s}", f->name, value, rest, tops ? ", \"logprobs\": true" : "");
+}
+
+static sf_code try_value(const sf_api_field *f, const char *value, sf_api_error *e) {
+    char body[256];
+    body_with(f, value, body);
+    sf_api_request r;
+    *e = (sf_api_error){0};
+    sf_code rc = fake_read(&fake_model, SF_API_RUN, body, &r, e);
+    sf_api_request_fini(&r);
+    return rc;
+}
+
+static void every_field_takes_its_types_and_no_other(void **state) {
+    (void)state;
+    for (int i = 0; i < sf_api_n_fields; i++) {
+        const sf_api_field *f = &sf_api_fields[i];
+        for (int s = 0; s < S_COUNT; s++) {
+            sf_api_error e;
+            sf_code rc = try_value(f, shape_text[s], &e);
+            if ((rc == SF_OK) != accepts(f->type, (shape)s))
+                print_error("%s = %s: %s\n", f->name, shape_text[s], rc == SF_OK ? "accepted" : e.message);
+            assert_int_equal(rc == SF_OK, accepts(f->type, (shape)s));
+            if (rc == SF_OK) continue;
+            assert_string_equal(e.param, f->name);
+            assert_non_null(strstr(e.message, f->name));
+            assert_non_null(strstr(e.message, ", expected "));
+        }
+    }
+}
+
+static void null_is_as_if_absent(void **state) {
+    (void)state;
+    for (int i = 0; i < sf_api_n_fields; i++) {
+        const sf_api_field *f = &sf_api_fields[i];
+        if (f->type == SF_API_PROMPT || strcmp(f->name, "prompt_ids") == 0 ||
+            strcmp(f->name, "messages") == 0)
+            continue;
+        sf_api_error e;
+        assert_int_equal(try_value(f, "null", &e), SF_OK);
+    }
+}
+
+static void ranges_end_where_the_table_says(void **state) {
+    (void)state;
+    int tried = 0;
+    for (int i = 0; i < sf_api_n_fields; i++) {
+        const sf_api_field *f = &sf_api_fields[i];
+        if (f->type != SF_API_INT && f->type != SF_API_FLOAT && f->type != SF_API_LOGPROBS) continue;
+        double step = f->type == SF_API_FLOAT ? 0.25 : 1;
+        const struct {
+            double value;
+            bool ok;
+        } edges[] = {{f->min, !f->open_min}, {f->max, true}, {f->min - step, false}, {f->max + step, false}};
+        for (int k = 0; k < 4; k++) {
+            char value[40];
+            snprintf(value, sizeof value, f->type == SF_API_FLOAT ? "%.2f" : "%.0f", edges[k].value);
+            sf_api_error e;
+            sf_code rc = try_value(f, value, &e);
+            /* The two fields below depend on others, too. */
+            if (strcmp(f->name, "min_tokens") == 0 && k == 1) continue;
+            if (strncmp(f->name, "max_", 4) == 0 && k == 0) continue;
+            if ((rc == SF_OK) != edges[k].ok) print_error("%s = %s\n", f->name, value);
+            assert_int_equal(rc == SF_OK, edges[k].ok);
+            tried++;
+        }
+    }
+    assert_true(tried > 40);
+}
+
+static void seeds_are_exact(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t value;
+    } good[] = {
+        {"-9223372036854775808", INT64_MIN}, {"-1", -1}, {"0", 0}, {"9223372036854775807", INT64_MAX}};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        char body[80];
+        snprintf(body, sizeof body, "{\"prompt\": \"p\", \"seed\": %s}", good[i].text);
+        sf_api_request r;
+        sf_api_error e;
+        assert_int_equal(fake_read(&fake_model, SF_API_COMPLETION, body, &r, &e), SF_OK);
+        assert_true(r.params.seed == good[i].value);
+        sf_api_request_fini(&r);
+    }
+    const sf_api_field *seed = sf_api_field_find("seed");
+    sf_api_error e;
+    assert_int_equal(try_value(seed, "9223372036854775808", &e), SF_INVALID);
+    assert_int_equal(try_value(seed, "-9223372036854775809", &e), SF_INVALID);
+    assert_int_equal(try_value(seed, "\"7\"", &e), SF_INVALID);
+    assert_string_equal(e.message, "seed is a string (\"7\"), expected a 64-bit integer");
+    assert_string_equal(e.reason, "invalid_type");
+}
+
+static void max_tokens_edges(void **state) {
+    (void)state;
+    const sf_api_field *f = sf_api_field_find("max_tokens");
+    sf_api_error e;
+    assert_int_equal(try_value(f, "1", &e), SF_OK);
+    assert_int_equal(try_value(f, "0", &e), SF_INVALID);
+    assert_int_equal(try_value(f, "0, \"echo\": true", &e), SF_OK);
+    assert_int_equal(try_value(f, "0, \"prompt_logprobs\": 0", &e), SF_OK);
+    assert_int_equal(try_value(f, "-1", &e), SF_INVALID);
+    assert_int_equal(try_value(f, "2147483648", &e), SF_INVALID);
+    assert_int_equal(try_value(f, "4, \"min_tokens\": 5", &e), SF_INVALID);
+    assert_string_equal(e.param, "min_tokens");
+}
+
+static void a_tiny_top_p_stays_positive(void **state) {
+    (void)state;
+    sf_api_request r;
+    sf_api_error e;
+    assert_int_equal(fake_read(&fake_model, SF_API_COMPLETION,
+                               "{\"prompt\": \"p\", \"top_p\": 1e-60, \"temperature\": 1e-12}", &r, &e),
+                     SF_OK);
+    assert_true(r.params.top_p > 0);
+    assert_true(r.params.temperature > 0);
+    sf_api_request_fini(&r);
+}
+
+static void defaults_are_the_tables(void **state) {
+    (void)state;
+    sf_api_request r;
+    sf_api_error e;
+    assert_int_equal(fake_read(&fake_model, SF_API_COMPLETION, "{\"prompt\": \"p\"}", &r, &e), SF_OK);
+    assert_int_equal(r.params.max_tokens, 16);
+    assert_true(r.params.temperature == 1.0f);
+    assert_true(r.params.top_p == 1.0f);
+    assert_int_equal(r.params.n, 1);
+    assert_int_equal(r.params.seed, 77);
+    assert_int_equal(r.params.logprobs, -1);
+    assert_false(r.params.deterministic);
+    assert_true(r.add_special_tokens);
+    sf_api_request_fini(&r);
+    sf_api_model m = fake_model;
+    m.deterministic_default = true;
+    assert_int_equal(fake_read(&m, SF_API_CHAT, "{\"messages\": []}", &r, &e), SF_OK);
+    assert_int_equal(r.params.max_tokens, -1);
+    assert_true(r.params.deterministic);
+    assert_true(r.add_generation_prompt);
+    sf_api_request_fini(&r);
+}
+
+static void lists_are_read(void **state) {
+    (void)state;
+    sf_api_request r;
+    sf_api_error e;
+    assert_int_equal(fake_read(&fake_model, SF_API_COMPLETION,
+                               "{\"prompt\": \"p\", \"stop\": [\"ab\", \"c\"], \"stop_token_ids\": [3, 256],"
+                               " \"logit_bias\": {\"7\": -1.5, \"260\": 100}}",
+                               &r, &e),
+                     SF_OK);
+    assert_int_equal(r.params.n_stop, 2);
+    assert_string_equal(r.params.stop[1], "c");
+    assert_int_equal(r.params.n_stop_ids, 2);
+    assert_int_equal(r.params.stop_ids[1], 256);
+    assert_int_equal(r.params.n_bias, 2);
+    assert_int_equal(r.params.bias[0].token, 7);
+    assert_true(r.params.bias[0].bias == -1.5f);
+    sf_api_request_fini(&r);
+}
+
+static void bad_entries_of_lists_are_named(void **state) {
+    (void)state;
+    static const struct {
+        const char *field, *value, *says;
+    } cases[] = {{"stop", "\"\"", "stop is a string (\"\")"},
+                 {"stop", "[\"a\", 5]", "stop is an integer (5)"},
+                 {"stop_token_ids", "[0, 261]",
+                  "stop_token_ids[1] is an integer (261), expected a token id in 0..260"},
+                 {"stop_token_ids", "[-1]", "stop_token_ids[0]"},
+                 {"stop_token_ids", "[\"a\"]", "stop_token_ids[0]"},
+                 {"logit_bias", "{\"261\": 1}", "the key \"261\""},
+                 {"logit_bias", "{\"-1\": 1}", "the key \"-1\""},
+                 {"logit_bias", "{\"07\": 1}", "the key \"07\""},
+                 {"logit_bias", "{\"x\": 1}", "the key \"x\""},
+                 {"logit_bias", "{\"7\": 101}", "logit_bias[\"7\"]"},
+                 {"logit_bias", "{\"7\": \"1\"}", "logit_bias[\"7\"]"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        sf_api_error e;
+        assert_int_equal(try_value(sf_api_field_find(cases[i].field), cases[i].value, &e), SF_INVALID);
+        if (!strstr(e.message, cases[i].says)) print_error("%s\n", e.message);
+        assert_non_null(strstr(e.message, cases[i].says));
+        assert_string_equal(e.param, cases[i].field);
+    }
+}
+
+static void too_many_stops_are_refused(void **state) {
+    (void)state;
+    char list[256] = "[";
+    for (int i = 0; i <= SF_STOP_STRINGS_MAX; i++)
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s\"s%d\"", i ? "," : "", i);
+    snprintf(list + strlen(list), sizeof list - strlen(list), "]");
+    sf_api_error e;
+    assert_int_equal(try_value(sf_api_field_find("stop"), list, &e), SF_INVALID);
+    assert_non_null(strstr(e.message, "an array of 17"));
+}
+
+static void unknown_fields_are_ignored_or_refused(void **state) {
+    (void)state;
+    sf_api_request r;
+    sf_api_error e;
+    const char *body = "{\"prompt\": \"p\", \"colour\": 1}";
+    assert_int_equal(fake_read(&fake_model, SF_API_COMPLETION, body, &r, &e), SF_OK);
+    assert_string_equal(r.ignored, "colour");
+    sf_api_request_fini(&r);
+    sf_api_model m = fake_model;
+    m.strict = true;
+    assert_int_equal(fake_read(&m, SF_API_COMPLETION, body, &r, &e), SF_INVALID);
+    assert_string_equal(e.param, "colour");
+    sf_api_request_fini(&r);
+    assert_int_equal(fake_read(&m, SF_API_CHAT, "{\"messages\": [], \"echo\": true}", &r, &e), SF_INVALID);
+    assert_string_equal(e.param, "echo"); /* known, but not to a chat */
+    sf_api_request_fini(&r);
+}
+
+static void one_source_of_a_prompt_is_needed(void **state) {
+    (void)state;
+    static const char *const bad[] = {"{}", "{\"prompt\": \"p\", \"prompt_ids\": [1]}",
+                                      "{\"messages\": [], \"prompt\": \"p\"}", "{\"prompt\": null}"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        sf_api_request r;
+        sf_api_error e;
+        assert_int_equal(fake_read(&fake_model, SF_API_RUN, bad[i], &r, &e), SF_INVALID);
+        assert_non_null(strstr(e.message, "prompt"));
+        sf_api_request_fini(&r);
+    }
+}
+
+static void chat_logprobs_are_a_flag_and_a_count(void **state) {
+    (void)state;
+    sf_api_request r;
+    sf_api_error e;
+    assert_int_equal(fake_read(&fake_model, SF_API_CHAT,
+                               "{\"messages\": [], \"logprobs\": true, \"top_logprobs\": 4}", &r, &e),
+                     SF_OK);
+    assert_int_equal(r.params.logprobs, 4);
+    sf_api_request_fini(&r);
+    assert_int_equal(fake_read(&fake_model, SF_API_CHAT, "{\"messages\": [], \"top_logprobs\": 4}", &r, &e),
+                     SF_INVALID);
+    assert_string_equal(e.param, "top_logprobs");
+    sf_api_request_fini(&r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_field_takes_its_types_and_no_other),
+        cmocka_unit_test(null_is_as_if_absent),
+        cmocka_unit_test(ranges_end_where_the_table_says),
+        cmocka_unit_test(seeds_are_exact),
+        cmocka_unit_test(max_tokens_edges),
+        cmocka_unit_test(a_tiny_top_p_stays_positive),
+        cmocka_unit_test(defaults_are_the_tables),
+        cmocka_unit_test(lists_are_read),
+        cmocka_unit_test(bad_entries_of_lists_are_named),
+        cmocka_unit_test(too_many_stops_are_refused),
+        cmocka_unit_test(unknown_fields_are_ignored_or_refused),
+        cmocka_unit_test(one_source_of_a_prompt_is_needed),
+        cmocka_unit_test(chat_logprobs_are_a_flag_and_a_count),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

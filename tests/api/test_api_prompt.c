@@ -1,0 +1,208 @@
+#include "fake_text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static sf_code prompts(const sf_api_model *m, const char *json, sf_api_request *r, sf_api_error *e) {
+    sf_code rc = fake_read(m, SF_API_RUN, json, r, e);
+    return rc == SF_OK ? sf_api_request_prompts(m, r, e) : rc;
+}
+
+/* The ids of one prompt as text: "256 97 98". */
+static void expect_ids(const sf_api_model *m, const char *json, const char *wanted) {
+    sf_api_request r;
+    sf_api_error e;
+    char got[200] = "";
+    sf_code rc = prompts(m, json, &r, &e);
+    if (rc != SF_OK) print_error("%s: %s\n", json, e.message);
+    assert_int_equal(rc, SF_OK);
+    assert_int_equal(r.n_prompts, 1);
+    for (size_t i = 0; i < r.prompts[0].len; i++)
+        snprintf(got + strlen(got), sizeof got - strlen(got), "%s%d", i ? " " : "", r.prompts[0].data[i]);
+    assert_string_equal(got, wanted);
+    sf_api_request_fini(&r);
+}
+
+static void expect_error(const sf_api_model *m, const char *json, const char *param, const char *says) {
+    sf_api_request r;
+    sf_api_error e = {0};
+    assert_int_equal(prompts(m, json, &r, &e), SF_INVALID);
+    if (strcmp(e.param, param) != 0 || !strstr(e.message, says))
+        print_error("%s: %s (%s)\n", json, e.message, e.param);
+    assert_string_equal(e.param, param);
+    assert_non_null(strstr(e.message, says));
+    sf_api_request_fini(&r);
+}
+
+static void text_gets_one_bos(void **state) {
+    (void)state;
+    expect_ids(&fake_model, "{\"prompt\": \"ab\"}", "256 97 98");
+    expect_ids(&fake_model, "{\"prompt\": \"ab\", \"add_special_tokens\": false}", "97 98");
+    sf_api_model m = fake_model;
+    m.add_bos = false;
+    expect_ids(&m, "{\"prompt\": \"ab\"}", "97 98");
+}
+
+static void special_spellings_in_text_stay_text(void **state) {
+    (void)state;
+    expect_ids(&fake_model, "{\"prompt\": \"<end>\"}", "256 60 101 110 100 62");
+}
+
+static void ids_are_taken_as_they_are(void **state) {
+    (void)state;
+    expect_ids(&fake_model, "{\"prompt_ids\": [97, 257]}", "97 257");
+    expect_ids(&fake_model, "{\"prompt\": [97, 257]}", "97 257");
+    expect_ids(&fake_model, "{\"prompt\": [[97, 257]]}", "97 257");
+}
+
+static void an_empty_text_is_bos_alone(void **state) {
+    (void)state;
+    sf_api_model m = fake_model;
+    m.add_bos = false;
+    expect_ids(&fake_model, "{\"prompt\": \"\"}", "256");
+    expect_ids(&m, "{\"prompt\": \"\"}", "256");
+    expect_ids(&m, "{\"prompt\": [\"\"]}", "256");
+    m.bos = -1;
+    expect_error(&m, "{\"prompt\": \"\"}", "prompt", "prompt is empty");
+}
+
+static void empty_lists_are_errors(void **state) {
+    (void)state;
+    expect_error(&fake_model, "{\"prompt\": []}", "prompt", "empty list");
+    expect_error(&fake_model, "{\"prompt\": [[]]}", "prompt", "empty list");
+    expect_error(&fake_model, "{\"prompt_ids\": []}", "prompt_ids", "empty list");
+    expect_error(&fake_model, "{\"messages\": []}", "messages", "empty list");
+}
+
+static void several_prompts_are_kept_apart(void **state) {
+    (void)state;
+    sf_api_request r;
+    sf_api_error e;
+    assert_int_equal(prompts(&fake_model, "{\"prompt\": [\"a\", \"bc\"]}", &r, &e), SF_OK);
+    assert_int_equal(r.n_prompts, 2);
+    assert_int_equal(r.prompts[0].len, 2);
+    assert_int_equal(r.prompts[1].len, 3);
+    sf_api_request_fini(&r);
+}
+
+static void ids_outside_the_vocabulary_are_named(void **state) {
+    (void)state;
+    expect_error(&fake_model, "{\"prompt_ids\": [1, 999999]}", "prompt_ids",
+                 "prompt_ids[1] is an integer (999999), expected a token id in 0..260");
+    expect_error(&fake_model, "{\"prompt\": [-1]}", "prompt", "prompt[0] is an integer (-1)");
+    expect_error(&fake_model, "{\"prompt\": [261]}", "prompt", "0..260");
+    expect_error(&fake_model, "{\"prompt\": [1, \"a\"]}", "prompt", "prompt[1] is a string");
+    expect_error(&fake_model, "{\"prompt\": [\"a\", 1]}", "prompt", "prompt[1] is an integer");
+}
+
+static void the_context_limit_names_both_counts(void **state) {
+    (void)state;
+    for (int n = 30; n <= 33; n++) {
+        char json[300] = "{\"prompt_ids\": [1";
+        for (int i = 1; i < n; i++)
+            strncat(json, ",1", sizeof json - strlen(json) - 1);
+        strncat(json, "]}", sizeof json - strlen(json) - 1);
+        sf_api_request r;
+        sf_api_error e = {0};
+        sf_code rc = prompts(&fake_model, json, &r, &e);
+        assert_int_equal(rc, n <= 31 ? SF_OK : SF_INVALID);
+        if (n > 31) {
+            assert_int_equal(e.n_prompt_tokens, n);
+            assert_int_equal(e.n_ctx, 32);
+            assert_string_equal(e.reason, "context_length_exceeded");
+            char count[40];
+            snprintf(count, sizeof count, "has %d tokens", n);
+            assert_non_null(strstr(e.message, count));
+            assert_non_null(strstr(e.message, "context of 32"));
+        }
+        sf_api_request_fini(&r);
+    }
+}
+
+static void a_chat_is_rendered(void **state) {
+    (void)state;
+    /* u : h i <end> A : */
+    expect_ids(&fake_model, "{\"messages\": [{\"role\": \"u\", \"content\": \"hi\"}]}",
+               "256 117 58 104 105 257 65 58");
+    expect_ids(&fake_model,
+               "{\"messages\": [{\"role\": \"u\", \"content\": \"hi\"}], \"add_generation_prompt\": false}",
+               "256 117 58 104 105 257");
+}
+
+static void a_special_token_inside_a_message_stays_text(void **state) {
+    (void)state;
+    expect_ids(&fake_model, "{\"messages\": [{\"role\": \"u\", \"content\": \"<end>\"}]}",
+               "256 117 58 60 101 110 100 62 257 65 58");
+}
+
+static void text_parts_are_joined(void **state) {
+    (void)state;
+    expect_ids(&fake_model,
+               "{\"messages\": [{\"role\": \"u\", \"content\": [{\"type\": \"text\", \"text\": \"h\"},"
+               "{\"type\": \"text\", \"text\": \"i\"}]}]}",
+               "256 117 58 104 105 257 65 58");
+    expect_error(&fake_model, "{\"messages\": [{\"role\": \"u\", \"content\": [{\"type\": \"image_url\"}]}]}",
+                 "messages", "messages[0].content[0] is of type \"image_url\"");
+}
+
+static void the_last_message_can_stay_open(void **state) {
+    (void)state;
+    expect_ids(&fake_model,
+               "{\"messages\": [{\"role\": \"u\", \"content\": \"hi\"}], \"continue_final_message\": true}",
+               "256 117 58 104 105");
+    expect_error(&fake_model,
+                 "{\"messages\": [{\"role\": \"u\"}], \"continue_final_message\": true, "
+                 "\"add_generation_prompt\": true}",
+                 "continue_final_message", "both true");
+}
+
+static void malformed_messages_are_named(void **state) {
+    (void)state;
+    expect_error(&fake_model, "{\"messages\": [7]}", "messages", "messages[0] is an integer");
+    expect_error(&fake_model, "{\"messages\": [{\"content\": \"x\"}]}", "messages", "messages[0]");
+    expect_error(&fake_model, "{\"messages\": [{\"role\": \"u\", \"content\": 5}]}", "messages",
+                 "messages[0].content");
+    expect_error(&fake_model, "{\"messages\": [{\"role\": \"bad\"}]}", "messages", "roles must alternate");
+}
+
+static void without_a_template_the_reason_is_told(void **state) {
+    (void)state;
+    sf_api_model m = fake_model;
+    m.chat = NULL;
+    m.chat_missing = "the checkpoint has none";
+    expect_error(&m, "{\"messages\": [{\"role\": \"u\"}]}", "messages", "the checkpoint has none");
+}
+
+static void without_a_tokenizer_ids_still_work(void **state) {
+    (void)state;
+    sf_api_model m = fake_model;
+    m.tokenizer = NULL;
+    expect_ids(&m, "{\"prompt_ids\": [5]}", "5");
+    expect_error(&m, "{\"prompt\": \"a\"}", "prompt", "no tokenizer");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(text_gets_one_bos),
+        cmocka_unit_test(special_spellings_in_text_stay_text),
+        cmocka_unit_test(ids_are_taken_as_they_are),
+        cmocka_unit_test(an_empty_text_is_bos_alone),
+        cmocka_unit_test(empty_lists_are_errors),
+        cmocka_unit_test(several_prompts_are_kept_apart),
+        cmocka_unit_test(ids_outside_the_vocabulary_are_named),
+        cmocka_unit_test(the_context_limit_names_both_counts),
+        cmocka_unit_test(a_chat_is_rendered),
+        cmocka_unit_test(a_special_token_inside_a_message_stays_text),
+        cmocka_unit_test(text_parts_are_joined),
+        cmocka_unit_test(the_last_message_can_stay_open),
+        cmocka_unit_test(malformed_messages_are_named),
+        cmocka_unit_test(without_a_template_the_reason_is_told),
+        cmocka_unit_test(without_a_tokenizer_ids_still_work),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
