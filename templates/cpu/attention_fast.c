@@ -4,7 +4,7 @@
 //@ class fast
 //@ rows 1..
 //@ name d${HEAD_DIM}
-//@ order: free: even and odd dims and positions apart, or pairs by vdpbf16ps
+//@ order: free: even and odd dims and positions apart where there are few queries
 //@ param HEADS    int = 9 in 1..1024 from model.heads
 //@ param KV_HEADS int = 3 in 1..1024 from model.kv_heads
 //@ param HEAD_DIM int = 64 in 2..1024 from model.head_dim

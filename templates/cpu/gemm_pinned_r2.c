@@ -20,6 +20,8 @@ enum { EPILOGUE_store, EPILOGUE_add, EPILOGUE_swiglu, EPILOGUE = EPILOGUE_store 
 //@ end
 #include "snippets/gemm.h"
 
+_Static_assert(MR * NR <= GEMM_TILE && NR % 2 == 0, "a tile's sums are in registers; gate and up stand together");
+
 SF_CPU_KERNEL(KERNEL_NAME) {
     const gemm_shape shape = {.n = N,
                               .k = K,

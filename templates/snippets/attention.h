@@ -26,14 +26,15 @@ typedef struct attn_item {
     int kv_head;
     int head0, heads; /* query heads; query index is row * heads + head */
     int nq;           /* rows * heads */
-    uint32_t *q;      /* panel [head_dim][NQ] fp32, or pairs [head_dim/2][NQ] */
-    float *s;         /* [key blocks][NQ][16]: scores, then weights (pairs: 16 bf16 in the first half) */
+    uint32_t *q;      /* panel [head_dim][NQ], fp32 */
+    float *s;         /* [key blocks][NQ][16]: scores, then weights */
     float *o;         /* [NQ][dims padded] */
     float sum[SF_CPU_QUERIES];
 } attn_item;
 
-V_FN int attn_dots(attn_shape s) {
-    return GEMM_HAS_DOT && s.loose;
+/* Even and odd terms apart, where there are too few queries to hide the latency of an addition. */
+V_FN int attn_split(attn_shape s, int nq) {
+    return s.loose && nq <= 4;
 }
 
 V_FN const uint8_t *attn_page(attn_shape s, const sf_cpu_args *a, const attn_item *it, int pos) {
@@ -46,15 +47,8 @@ V_FN void attn_queries(attn_shape s, const int nq, const sf_cpu_args *a, const a
         const int row = it->row0 + q / it->heads, head = it->head0 + q % it->heads;
         const uint16_t *x =
             (const uint16_t *)a->in + ((size_t)row * (size_t)s.heads + (size_t)head) * (size_t)s.head_dim;
-        for (int i = 0; i < s.head_dim / 2; i++) {
-            const uint32_t low = q < it->nq ? x[2 * i] : 0u, high = q < it->nq ? x[2 * i + 1] : 0u;
-            if (attn_dots(s)) {
-                it->q[i * nq + q] = low | high << 16;
-            } else {
-                it->q[2 * i * nq + q] = low << 16;
-                it->q[(2 * i + 1) * nq + q] = high << 16;
-            }
-        }
+        for (int i = 0; i < s.head_dim; i++)
+            it->q[i * nq + q] = q < it->nq ? (uint32_t)x[i] << 16 : 0u;
     }
 }
 
@@ -72,20 +66,19 @@ V_FN void attn_score_tile(attn_shape s, const int nq, const int q0, const int qs
         const int pos = (block + b) * 16;
         k[b] = attn_page(s, a, it, pos) + (size_t)(pos % s.page / 16) * block_bytes;
     }
-    for (int i = 0; i < s.head_dim / 2; i++, x += nq * (attn_dots(s) ? 1 : 2)) {
+    for (int i = 0; i < s.head_dim / 2; i++, x += 2 * nq) {
+        v16u pair[4];
         V_UNROLL
-        for (int b = 0; b < nb; b++) {
-            const v16u pair = vu_load(k[b] + (size_t)i * 64);
-            const v16f low = v_bf16_low(pair), high = v_bf16_high(pair);
+        for (int b = 0; b < nb; b++)
+            pair[b] = vu_load(k[b] + (size_t)i * 64);
+        V_UNROLL
+        for (int q = 0; q < qs; q++) {
+            const v16f low = v_set1(f_from_bits(x[q])), high = v_set1(f_from_bits(x[nq + q]));
             V_UNROLL
-            for (int q = 0; q < qs; q++) {
-                v16f *e = &even.at[q * nb + b], *o = s.loose ? &odd.at[q * nb + b] : e;
-                if (attn_dots(s)) {
-                    *e = gemm_dot(*e, pair, x[q]);
-                } else {
-                    *e = v_madd(low, v_set1(f_from_bits(x[q])), *e);
-                    *o = v_madd(high, v_set1(f_from_bits(x[nq + q])), *o);
-                }
+            for (int b = 0; b < nb; b++) {
+                v16f *e = &even.at[q * nb + b], *o = attn_split(s, nq) ? &odd.at[q * nb + b] : e;
+                *e = v_madd(v_bf16_low(pair[b]), low, *e);
+                *o = v_madd(v_bf16_high(pair[b]), high, *o);
             }
         }
     }
@@ -94,7 +87,7 @@ V_FN void attn_score_tile(attn_shape s, const int nq, const int q0, const int qs
         V_UNROLL
         for (int q = 0; q < qs; q++) {
             v16f r = even.at[q * nb + b];
-            if (s.loose && !attn_dots(s)) r = v_add(r, odd.at[q * nb + b]);
+            if (attn_split(s, nq)) r = v_add(r, odd.at[q * nb + b]);
             v_store(it->s + ((size_t)(block + b) * (size_t)nq + (size_t)(q0 + q)) * 16, r);
         }
     }
@@ -102,7 +95,7 @@ V_FN void attn_score_tile(attn_shape s, const int nq, const int q0, const int qs
 
 V_FN void attn_scores(attn_shape s, const int nq, const sf_cpu_args *a, const attn_item *it, int blocks) {
     const int qs = V_WIDE || nq <= 4 ? nq : 4; /* queries that the registers hold */
-    const int nb = !V_WIDE ? 1 : nq <= 4 ? 4 : nq <= 8 ? 2 : 1;
+    const int nb = !V_WIDE ? 1 : nq <= 3 ? 4 : nq <= 8 ? 2 : 1;
     for (int q0 = 0; q0 < nq; q0 += qs) {
         int b = 0;
         for (; b + nb <= blocks; b += nb)
@@ -113,7 +106,7 @@ V_FN void attn_scores(attn_shape s, const int nq, const sf_cpu_args *a, const at
 }
 
 /* Scores of one query over n keys become weights. */
-V_FN void attn_weights(attn_shape s, const int nq, attn_item *it, int q, int n) {
+V_FN void attn_weights(const int nq, attn_item *it, int q, int n) {
     const size_t step = (size_t)nq * 16;
     const int whole = n / 16, tail = n % 16;
     const v16u mask = vu_first(tail);
@@ -128,10 +121,7 @@ V_FN void attn_weights(attn_shape s, const int nq, attn_item *it, int q, int n) 
         v16f e = v_operand(v_exp(v_sub(v_load(p + (size_t)b * step), top)));
         if (b == whole) e = v_sel(mask, e, v_zero());
         sum = v_add(sum, e);
-        if (attn_dots(s))
-            v_store_bf16((uint16_t *)(void *)(p + (size_t)b * step), e, 16);
-        else
-            v_store(p + (size_t)b * step, e);
+        v_store(p + (size_t)b * step, e);
     }
     it->sum[q] = v_sum(sum);
 }
@@ -149,21 +139,18 @@ V_FN void attn_value_tile(attn_shape s, const int nq, const int q0, const int qs
                            (size_t)d0 * dim_bytes + (size_t)(pos % s.page / 2) * 64;
         const float *p = it->s + ((size_t)block * (size_t)nq + (size_t)q0) * 16;
         for (int i = 0; i < end; i++, v += 64) {
+            v16u pair[4];
             V_UNROLL
-            for (int d = 0; d < nd; d++) {
-                const v16u pair = vu_load(v + (size_t)d * dim_bytes);
-                const v16f low = v_bf16_low(pair), high = v_bf16_high(pair);
+            for (int d = 0; d < nd; d++)
+                pair[d] = vu_load(v + (size_t)d * dim_bytes);
+            V_UNROLL
+            for (int q = 0; q < qs; q++) {
+                const v16f low = v_set1(p[q * 16 + 2 * i]), high = v_set1(p[q * 16 + 2 * i + 1]);
                 V_UNROLL
-                for (int q = 0; q < qs; q++) {
-                    v16f *e = &even.at[q * nd + d], *o = s.loose ? &odd.at[q * nd + d] : e;
-                    if (attn_dots(s)) {
-                        uint32_t w;
-                        memcpy(&w, p + q * 16 + i, sizeof w);
-                        *e = gemm_dot(*e, pair, w);
-                    } else {
-                        *e = v_madd(low, v_set1(p[q * 16 + 2 * i]), *e);
-                        *o = v_madd(high, v_set1(p[q * 16 + 2 * i + 1]), *o);
-                    }
+                for (int d = 0; d < nd; d++) {
+                    v16f *e = &even.at[q * nd + d], *o = attn_split(s, nq) ? &odd.at[q * nd + d] : e;
+                    *e = v_madd(v_bf16_low(pair[d]), low, *e);
+                    *o = v_madd(v_bf16_high(pair[d]), high, *o);
                 }
             }
         }
@@ -173,7 +160,7 @@ V_FN void attn_value_tile(attn_shape s, const int nq, const int q0, const int qs
         V_UNROLL
         for (int q = 0; q < qs; q++) {
             v16f r = even.at[q * nd + d];
-            if (s.loose && !attn_dots(s)) r = v_add(r, odd.at[q * nd + d]);
+            if (attn_split(s, nq)) r = v_add(r, odd.at[q * nd + d]);
             v_store(it->o + (size_t)(q0 + q) * dims + (size_t)(d0 + d) * 16, r);
         }
     }
@@ -187,8 +174,7 @@ V_FN void attn_value_tail(attn_shape s, const int nq, const sf_cpu_args *a, cons
     for (int pos = from; pos < n; pos++) {
         const uint8_t *v = attn_page(s, a, it, pos) + sf_cpu_kv_k_size(s.page, s.head_dim) * 2;
         const float *p = it->s + ((size_t)(pos / 16) * (size_t)nq + (size_t)q) * 16;
-        const float w =
-            attn_dots(s) ? sf_bf16_to_f32(((const uint16_t *)(const void *)p)[pos % 16]) : p[pos % 16];
+        const float w = p[pos % 16];
         for (int d = 0; d < dims / 16; d++) {
             const v16u pair =
                 vu_load(v + ((size_t)d * (size_t)(s.page / 2) + (size_t)(pos % s.page / 2)) * 64);
@@ -201,7 +187,7 @@ V_FN void attn_value_tail(attn_shape s, const int nq, const sf_cpu_args *a, cons
 V_FN void attn_values(attn_shape s, const int nq, const sf_cpu_args *a, const attn_item *it) {
     const int qs = V_WIDE || nq <= 4 ? nq : 4;
     const int vectors = sf_cpu_kv_dims_pad(s.head_dim) / 16;
-    const int nd = !V_WIDE ? 1 : nq <= 4 ? 4 : 2;
+    const int nd = !V_WIDE ? 1 : nq <= 3 ? 4 : 2;
     const int shared = a->row[it->row0].pos + 1; /* positions of the block's first row */
     for (int q0 = 0; q0 < nq; q0 += qs) {
         int d = 0;
@@ -234,7 +220,7 @@ V_FN void attn_item_run(attn_shape s, const int nq, const sf_cpu_args *a, attn_i
     attn_queries(s, nq, a, it);
     attn_scores(s, nq, a, it, last / 16 + 1);
     for (int q = 0; q < nq; q++) /* a padding query's weights are read, never used */
-        attn_weights(s, nq, it, q, q < it->nq ? a->row[it->row0 + q / it->heads].pos + 1 : last + 1);
+        attn_weights(nq, it, q, q < it->nq ? a->row[it->row0 + q / it->heads].pos + 1 : last + 1);
     attn_values(s, nq, a, it);
     attn_write(s, a, it);
 }

@@ -6,9 +6,10 @@
  * owns part of a sum.
  *
  * Flavours. PINNED: one fp32 accumulator per output, k ascending from 0, every product exact. SPLIT: even and
- * odd k, and both halves of K, have accumulators of their own, so that one row is not bound by the latency of
- * an addition. WIDE: what the machine's dot product of pairs does (vdpbf16ps) where there is one, else as
- * PINNED. Only PINNED promises an order. */
+ * odd k (or, where the machine has vdpbf16ps, pairs of k by turns) have accumulators of their own, so that
+ * one or two rows are not bound by the latency of an addition. Only PINNED promises an order. From three rows
+ * on there are sums enough to hide it, and vdpbf16ps, at half the rate of two multiply-adds where it was
+ * measured (Sapphire Rapids), has nothing to offer: both classes share the PINNED kernels. */
 #ifndef SF_SNIPPETS_GEMM_H
 #define SF_SNIPPETS_GEMM_H
 
@@ -18,7 +19,7 @@
 
 enum { GEMM_STORE, GEMM_ADD, GEMM_SWIGLU };
 enum { GEMM_AHEAD = 1024 }; /* bytes of W fetched ahead */
-enum { GEMM_PINNED, GEMM_SPLIT, GEMM_WIDE };
+enum { GEMM_PINNED, GEMM_SPLIT };
 
 typedef struct gemm_shape {
     int n, k;     /* n counts gate and up rows for swiglu */
@@ -48,57 +49,89 @@ V_FN int gemm_dots(gemm_shape s) {
     return GEMM_HAS_DOT && s.flavour != GEMM_PINNED;
 }
 
-/* Rows row0 .. row0+rows-1 of in [.., k] as panels of mr rows, missing rows zero. fp32 [k_pad][mr], or, for
- * the dot product, pairs of bf16 [k_pad/2][mr]. */
-V_FN void gemm_panel(gemm_shape s, const uint16_t *in, int rows, void *panel) {
-    const int pairs = (s.k + 1) / 2;
-    for (int r0 = 0; r0 < rows; r0 += s.mr) {
-        for (int r = 0; r < s.mr; r++) {
-            const uint16_t *x = in + (size_t)(r0 + r) * (size_t)s.k;
-            const int have = r0 + r < rows;
-            uint32_t *p = (uint32_t *)panel + (size_t)r;
-            for (int i = 0; i < pairs; i++) {
-                const uint32_t low = have ? x[2 * i] : 0u;
-                const uint32_t high = have && 2 * i + 1 < s.k ? x[2 * i + 1] : 0u;
-                if (gemm_dots(s)) {
-                    p[(size_t)i * (size_t)s.mr] = low | high << 16;
-                } else {
-                    p[(size_t)(2 * i) * (size_t)s.mr] = low << 16;
-                    p[(size_t)(2 * i + 1) * (size_t)s.mr] = high << 16;
-                }
+/* Rows of the next register tile when `left` are left: of the widest tile, or 8 or 4, so that few are wasted.
+ */
+enum { GEMM_MANY = 12 };
+V_FN int gemm_next(gemm_shape s, int left) {
+    if (s.mr != GEMM_MANY || left > 16 || (left > 8 && left <= 12)) return s.mr;
+    return left > 4 ? 8 : 4;
+}
+
+/* One tile's panel: fp32 [k_pad][mr], or, for the dot product, pairs of bf16 [k_pad/2][mr]. in [.., k]; rows
+ * past the last repeat it (what is made of them is dropped). */
+V_FN void gemm_panel(gemm_shape s, const int mr, const uint16_t *in, int rows, uint32_t *panel) {
+    const uint16_t *x[16];
+    for (int r = 0; r < mr; r++)
+        x[r] = in + (size_t)(r < rows ? r : rows - 1) * (size_t)s.k;
+    int i = 0;
+    for (; i + 2 <= s.k; i += 2) {
+        V_UNROLL
+        for (int r = 0; r < mr; r++) {
+            if (gemm_dots(s)) {
+                panel[r] = (uint32_t)x[r][i] | (uint32_t)x[r][i + 1] << 16;
+            } else {
+                panel[r] = (uint32_t)x[r][i] << 16;
+                panel[mr + r] = (uint32_t)x[r][i + 1] << 16;
             }
         }
-        panel = (uint32_t *)panel + (size_t)pairs * (size_t)s.mr * (gemm_dots(s) ? 1u : 2u);
+        panel += gemm_dots(s) ? mr : 2 * mr;
+    }
+    for (int r = 0; i < s.k && r < mr; r++) { /* an odd k is followed by a zero */
+        panel[r] = gemm_dots(s) ? (uint32_t)x[r][i] : (uint32_t)x[r][i] << 16;
+        if (!gemm_dots(s)) panel[mr + r] = 0;
+    }
+}
+V_FN size_t gemm_panel_size(gemm_shape s, int mr) {
+    return (size_t)((s.k + 1) / 2) * (size_t)mr * (gemm_dots(s) ? 1u : 2u);
+}
+
+/* The panels of up to SF_CPU_PANEL_ROWS rows, one after another. */
+V_FN void gemm_panels(gemm_shape s, const uint16_t *in, int rows, uint32_t *panel) {
+    for (int r = 0, mr; r < rows; r += mr, in += (size_t)mr * (size_t)s.k) {
+        mr = gemm_next(s, rows - r);
+        if (mr == s.mr)
+            gemm_panel(s, s.mr, in, rows - r, panel);
+        else if (mr == 8)
+            gemm_panel(s, 8, in, rows - r, panel);
+        else
+            gemm_panel(s, 4, in, rows - r, panel);
+        panel += gemm_panel_size(s, mr);
     }
 }
 
 /* The accumulators of one register tile, [mr][nr] of them in use. */
-enum { GEMM_TILE = 32 };
+enum { GEMM_TILE = 32, GEMM_BLOCKS = 16 };
 typedef struct gemm_acc {
     v16f at[GEMM_TILE];
 } gemm_acc;
 
-/* One register tile over pairs [from, to) of k, `step` pairs apart: at[r * nr + b] += panel row r * block b.
- * Consecutive blocks of W are `stride` bytes apart. */
+/* One pair of k: at[r * nr + b] += panel row r * block b, even k into one set of accumulators and odd k into
+ * another (the same one where an order is promised). Consecutive blocks of W are `stride` bytes apart. A
+ * row's value is spread once for all blocks: the blocks' values and the sums fill the registers. */
 V_FN void gemm_pair(gemm_shape s, const int mr, const int nr, const uint8_t *w, size_t stride,
                     const uint32_t *x, gemm_acc *even, gemm_acc *odd) {
+    v16u pair[GEMM_BLOCKS];
     V_UNROLL
     for (int b = 0; b < nr; b++) {
-        const v16u pair = vu_load(w + (size_t)b * stride);
+        pair[b] = vu_load(w + (size_t)b * stride);
         __builtin_prefetch(w + (size_t)b * stride + GEMM_AHEAD, 0, 3);
-        if (gemm_dots(s)) {
-            V_UNROLL
-            for (int r = 0; r < mr; r++)
-                even->at[r * nr + b] = gemm_dot(even->at[r * nr + b], pair, x[r]);
-            continue;
+    }
+    V_UNROLL
+    for (int r = 0; r < mr; r++) {
+        const v16f value = v_set1(f_from_bits(x[r]));
+        V_UNROLL
+        for (int b = 0; b < nr; b++) {
+            v16f *acc = &even->at[r * nr + b];
+            *acc = gemm_dots(s) ? gemm_dot(*acc, pair[b], x[r]) : v_madd(v_bf16_low(pair[b]), value, *acc);
         }
-        const v16f low = v_bf16_low(pair), high = v_bf16_high(pair);
+    }
+    if (gemm_dots(s)) return;
+    V_UNROLL
+    for (int r = 0; r < mr; r++) {
+        const v16f value = v_set1(f_from_bits(x[mr + r]));
         V_UNROLL
-        for (int r = 0; r < mr; r++)
-            even->at[r * nr + b] = v_madd(low, v_set1(f_from_bits(x[r])), even->at[r * nr + b]);
-        V_UNROLL
-        for (int r = 0; r < mr; r++)
-            odd->at[r * nr + b] = v_madd(high, v_set1(f_from_bits(x[mr + r])), odd->at[r * nr + b]);
+        for (int b = 0; b < nr; b++)
+            odd->at[r * nr + b] = v_madd(v_bf16_high(pair[b]), value, odd->at[r * nr + b]);
     }
 }
 
@@ -143,19 +176,30 @@ V_FN void gemm_write(gemm_shape s, const sf_cpu_args *a, int row, int block, con
     }
 }
 
-/* Blocks [from, from+nr) of every row of the panels. */
-V_FN void gemm_blocks(gemm_shape s, const int mr, const int nr, const sf_cpu_args *a, int row0, int rows,
-                      int from, const uint32_t *panel) {
+/* Blocks [from, from+nr) of one register tile of rows. */
+V_FN void gemm_rows(gemm_shape s, const int mr, const int nr, const sf_cpu_args *a, int row0, int rows,
+                    int from, const uint32_t *panel) {
     const size_t stride = (size_t)((s.k + 1) / 2) * 64;
-    const size_t panel_step = (size_t)((s.k + 1) / 2) * (size_t)mr * (gemm_dots(s) ? 1u : 2u);
-    const uint8_t *w = (const uint8_t *)a->weight + (size_t)from * stride;
-    for (int r0 = 0; r0 < rows; r0 += mr, panel += panel_step) {
-        float sums[GEMM_TILE * 16] __attribute__((aligned(64)));
-        const int n = rows - r0 < mr ? rows - r0 : mr;
-        gemm_tile(s, mr, nr, w, stride, panel, sums);
-        for (int r = 0; r < n; r++)
-            for (int b = 0; b < nr; b += s.epilogue == GEMM_SWIGLU ? 2 : 1)
-                gemm_write(s, a, row0 + r0 + r, from + b, sums + (r * nr + b) * 16);
+    float sums[GEMM_TILE * 16] __attribute__((aligned(64)));
+    const int n = rows < mr ? rows : mr;
+    gemm_tile(s, mr, nr, (const uint8_t *)a->weight + (size_t)from * stride, stride, panel, sums);
+    for (int r = 0; r < n; r++)
+        for (int b = 0; b < nr; b += s.epilogue == GEMM_SWIGLU ? 2 : 1)
+            gemm_write(s, a, row0 + r, from + b, sums + (r * nr + b) * 16);
+}
+
+/* Blocks [from, from+nr) of every row of the panels. */
+V_FN void gemm_blocks(gemm_shape s, const int nr, const sf_cpu_args *a, int row0, int rows, int from,
+                      const uint32_t *panel) {
+    for (int r = 0, mr; r < rows; r += mr) {
+        mr = gemm_next(s, rows - r);
+        if (mr == s.mr)
+            gemm_rows(s, s.mr, nr, a, row0 + r, rows - r, from, panel);
+        else if (mr == 8)
+            gemm_rows(s, 8, nr, a, row0 + r, rows - r, from, panel);
+        else
+            gemm_rows(s, 4, nr, a, row0 + r, rows - r, from, panel);
+        panel += gemm_panel_size(s, mr);
     }
 }
 
@@ -182,11 +226,11 @@ V_FN void gemm_run(gemm_shape tile, const sf_cpu_args *a, int part, int parts) {
     for (int row0 = 0; row0 < a->rows; row0 += SF_CPU_PANEL_ROWS) {
         const int left = a->rows - row0, rows = left < SF_CPU_PANEL_ROWS ? left : SF_CPU_PANEL_ROWS;
         int b = from;
-        gemm_panel(s, (const uint16_t *)a->in + (size_t)row0 * (size_t)s.k, rows, panel);
+        gemm_panels(s, (const uint16_t *)a->in + (size_t)row0 * (size_t)s.k, rows, panel);
         for (; b + s.nr <= to; b += s.nr)
-            gemm_blocks(s, s.mr, s.nr, a, row0, rows, b, panel);
+            gemm_blocks(s, s.nr, a, row0, rows, b, panel);
         for (; b < to; b += unit)
-            gemm_blocks(s, s.mr, unit, a, row0, rows, b, panel);
+            gemm_blocks(s, unit, a, row0, rows, b, panel);
     }
 }
 
