@@ -10,6 +10,7 @@ typedef struct expander {
     size_t start;  /* where this kernel begins in out */
     int next_line; /* the line (from 1) that a compiler would name for what comes next; 0 before the first */
     int depth;
+    long steps; /* lines and rounds so far: nested loops over nothing must end too */
     const char *loop_name[SF_TEMPLATE_DEPTH], *loop_item[SF_TEMPLATE_DEPTH];
     sf_err *err;
 } expander;
@@ -34,6 +35,12 @@ static sf_code sync_line(expander *x, int line) {
         return SF_FAIL_AT(x->err, SF_FULL, ((sf_loc){x->t->path, line + 1, 0}),
                           "expands to over %zu bytes, expected less", SF_EXPAND_MAX_BYTES);
     return SF_OK;
+}
+
+static sf_code step(expander *x, int line) {
+    if (++x->steps <= SF_EXPAND_MAX_STEPS) return SF_OK;
+    return SF_FAIL_AT(x->err, SF_FULL, ((sf_loc){x->t->path, line + 1, 0}),
+                      "over %d lines and rounds, expected fewer", SF_EXPAND_MAX_STEPS);
 }
 
 static sf_code put_text(expander *x, const char *s) {
@@ -95,6 +102,7 @@ static sf_code loop(expander *x, int line) {
         if (strcmp(x->t->lists[i].name.text, l->right.text) == 0) list = &x->t->lists[i];
     if (!list) return SF_OK;
     for (int i = 0; i < list->n; i++) {
+        SF_TRY(step(x, line));
         x->loop_name[x->depth] = l->left.text;
         x->loop_item[x->depth++] = list->items[i];
         sf_code rc = block(x, line + 1, l->jump);
@@ -116,6 +124,7 @@ static sf_code branch(expander *x, int line) {
 static sf_code block(expander *x, int first, int last) {
     for (int i = first; i < last; i++) {
         const sf_line *l = &x->t->lines[i];
+        SF_TRY(step(x, i));
         switch (l->kind) {
         case SF_LINE_TEXT:
         case SF_LINE_PUT: {
@@ -157,5 +166,5 @@ sf_code sf_expand(const sf_template *t, const sf_value *values, const char *kern
 
 sf_code sf_expand_tile(const sf_template *t, const sf_value *values, sf_buf *out, sf_err *err) {
     expander x = {.t = t, .values = values, .out = out, .start = out->len, .err = err};
-    return t->tile ? put_text(&x, t->tile) : SF_OK;
+    return t->tile.text ? put_text(&x, t->tile.text) : SF_OK;
 }

@@ -6,6 +6,7 @@
 #include "template.h"
 
 #define SF_EXPAND_MAX_BYTES ((size_t)2 << 20)
+#define SF_EXPAND_MAX_STEPS (1 << 20)
 
 /* Appends the kernel's source: the prelude with values [t->n_params], the body with its directives carried
  * out, and `#line` wherever the text leaves the template's own lines. Errors: SF_FULL (over

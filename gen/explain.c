@@ -57,11 +57,12 @@ static void put_cell(sf_writer *w, const sf_planned *p, const sf_op_desc *op, sf
                      bool share) {
     const sf_machine *mc = &p->in->machine;
     sf_cost c = sf_cost_op(mc, op, cls, sf_cost_rows(mc, op, rows));
+    double us = c.us * sf_cost_launches(&p->plan.model, op);
     char buf[32];
     if (share)
         snprintf(buf, sizeof buf, "%.1f%%%s", 100 * c.peak_share, c.compute_bound ? "c" : "m");
     else
-        snprintf(buf, sizeof buf, "%.*f", c.us < 100 ? 1 : 0, c.us * sf_cost_launches(&p->plan.model, op));
+        snprintf(buf, sizeof buf, "%.*f", us < 100 ? 1 : 0, us);
     sf_put(w, " %9s", buf);
 }
 

@@ -139,7 +139,8 @@ static int run(verb_fn *verb, const options *o) {
     sf_err err = {0};
     sf_arena *a = sf_arena_create();
     sf_code rc = a ? verb(a, o, &err) : sf_arena_full(&err);
-    if (rc == SF_OK && fflush(stdout) != 0) rc = SF_FAIL(&err, SF_IO, "standard output could not be written");
+    if (rc == SF_OK && (fflush(stdout) != 0 || ferror(stdout)))
+        rc = SF_FAIL(&err, SF_IO, "standard output could not be written");
     if (rc != SF_OK) {
         char text[800];
         sf_err_format(&err, text, sizeof text);

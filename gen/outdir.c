@@ -76,12 +76,14 @@ static sf_code list_stale(sf_arena *a, const char *dir, const sf_files *files, c
     for (size_t s = 0; s < 2; s++) {
         int found = 0;
         SF_TRY(sf_inputs_list(a, kernels, suffixes[s], STALE_MAX, names, &found, err));
-        for (int i = 0; i < found; i++) {
+        for (int i = 0; i < found && *n < STALE_MAX; i++) {
+            const char *path = sf_arena_printf(a, "kernels/%s", names[i]);
             bool known = false;
+            if (!path) return sf_arena_full(err);
             for (int j = 0; j < files->n; j++)
-                known = known || strcmp(files->files[j].path + strlen("kernels/"), names[i]) == 0;
-            if (known || *n == STALE_MAX) continue;
-            out[*n] = sf_arena_printf(a, "%s/%s", kernels, names[i]);
+                known = known || strcmp(files->files[j].path, path) == 0;
+            if (known) continue;
+            out[*n] = sf_arena_printf(a, "%s/%s", dir, path);
             if (!out[(*n)++]) return sf_arena_full(err);
         }
     }
@@ -114,8 +116,9 @@ sf_code sf_outdir_write(sf_arena *a, const char *dir, const sf_files *files, int
 }
 
 sf_code sf_outdir_check(sf_arena *a, const char *dir, const sf_files *files, sf_buf *report, sf_err *err) {
+    const char *kernels = sf_arena_printf(a, "%s/kernels", dir);
     const char **stale = sf_arena_alloc(a, STALE_MAX, sizeof *stale);
-    if (!stale) return sf_arena_full(err);
+    if (!kernels || !stale) return sf_arena_full(err);
     int n_stale = 0, count = 0;
     for (int i = 0; i < files->n; i++) {
         const sf_file *f = &files->files[i];
@@ -128,7 +131,7 @@ sf_code sf_outdir_check(sf_arena *a, const char *dir, const sf_files *files, sf_
             unlink(beside); /* of an earlier check */
             continue;
         }
-        SF_TRY(make_dirs(a, sf_arena_printf(a, "%s/kernels", dir), err));
+        SF_TRY(make_dirs(a, kernels, err));
         SF_TRY(write_whole(beside, f, err));
         SF_TRY(sf_buf_printf(report, err, "%s %s, see %s.new\n", path,
                              st == MISSING ? "is missing" : "differs", path));

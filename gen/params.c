@@ -1,5 +1,7 @@
 #include "plan_priv.h"
 
+#include "suggest.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -106,16 +108,26 @@ sf_code sf_params_resolve(const sf_inputs *in, const sf_op_spec *op, const sf_te
     return SF_OK;
 }
 
+static sf_code unknown_template(const sf_inputs *in, const sf_tune *tune, sf_err *err) {
+    const char *names[SF_TEMPLATES_MAX + 1] = {NULL};
+    for (int i = 0; i < in->n_templates; i++)
+        names[i] = in->templates[i]->name;
+    const char *close = sf_suggest(tune->template, names);
+    if (close)
+        return SF_FAIL_AT(err, SF_INVALID, tune->template_loc,
+                          "template '%.64s' is unknown, did you mean '%s'?", tune->template, close);
+    return SF_FAIL_AT(err, SF_INVALID, tune->template_loc,
+                      "template '%.64s' is unknown, expected one of templates/%s", tune->template,
+                      in->machine.backend);
+}
+
 sf_code sf_params_check_tunes(const sf_inputs *in, sf_err *err) {
     for (int i = 0; i < in->machine.n_tunes; i++) {
         const sf_tune *tune = &in->machine.tunes[i];
         const sf_template *t = NULL;
         for (int j = 0; j < in->n_templates; j++)
             if (strcmp(in->templates[j]->name, tune->template) == 0) t = in->templates[j];
-        if (!t)
-            return SF_FAIL_AT(err, SF_INVALID, tune->template_loc,
-                              "template '%.64s' is unknown, expected one of templates/%s", tune->template,
-                              in->machine.backend);
+        if (!t) return unknown_template(in, tune, err);
         const sf_param *p = sf_param_find(t, tune->param, NULL);
         if (!p)
             return SF_FAIL_AT(err, SF_INVALID, tune->param_loc, "template %s has no parameter '%.64s'",

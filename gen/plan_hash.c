@@ -52,18 +52,21 @@ static void hash_schedule(sf_sha256 *h, const sf_planned *p) {
     }
 }
 
-static sf_code pinned_hash(sf_sha256 *h, const sf_planned *p, char out[65], sf_err *err) {
+static sf_code pinned_hash(const sf_planned *p, char out[65], sf_err *err) {
     bool used[SF_SNIPPETS_MAX] = {false};
-    sf_sha256_add_str(h, "pinned");
-    hash_schedule(h, p);
     for (int i = 0; i < p->plan.n_kernels; i++) {
         const sf_planned_kernel *k = &p->kernels[i];
+        bool other[SF_SNIPPETS_MAX] = {false}; /* a fast kernel's are looked for, and hashed nowhere */
         bool pinned = p->plan.kernels[i].cls == SF_CLASS_PINNED;
-        bool mine[SF_SNIPPETS_MAX] = {false};
-        SF_TRY(mark_snippets(p->in, k->t->path, k->text, pinned ? used : mine, err));
-        if (!pinned) continue;
-        sf_sha256_add_str(h, k->text);
-        sf_sha256_add_str(h, k->t->order);
+        SF_TRY(mark_snippets(p->in, k->t->path, k->text, pinned ? used : other, err));
+    }
+    sf_sha256 *h = sf_sha256_create();
+    if (!h) return sf_arena_full(err);
+    hash_schedule(h, p);
+    for (int i = 0; i < p->plan.n_kernels; i++) {
+        if (p->plan.kernels[i].cls != SF_CLASS_PINNED) continue;
+        sf_sha256_add_str(h, p->kernels[i].text);
+        sf_sha256_add_str(h, p->kernels[i].t->order);
     }
     for (int i = 0; i < p->in->n_snippets; i++) {
         if (!used[i]) continue;
@@ -71,22 +74,27 @@ static sf_code pinned_hash(sf_sha256 *h, const sf_planned *p, char out[65], sf_e
         sf_sha256_add_str(h, p->in->snippets[i].text);
     }
     sf_sha256_hex(h, out);
+    sf_sha256_destroy(h);
+    return SF_OK;
+}
+
+static sf_code gen_hash(const sf_inputs *in, char out[65], sf_err *err) {
+    sf_sha256 *h = sf_sha256_create();
+    if (!h) return sf_arena_full(err);
+    sf_sha256_add_str(h, "steadfast-gen " SF_GEN_VERSION);
+    for (int i = 0; i < in->n_files; i++) {
+        sf_sha256_add_str(h, in->files[i].name);
+        sf_sha256_add_str(h, in->files[i].sha256);
+    }
+    sf_sha256_hex(h, out);
+    sf_sha256_destroy(h);
     return SF_OK;
 }
 
 sf_code sf_plan_hashes(sf_arena *a, sf_planned *p, sf_err *err) {
     char gen[65], pinned[65];
-    sf_sha256 *h = sf_sha256_create();
-    if (!h) return sf_arena_full(err);
-    sf_sha256_add_str(h, "steadfast-gen " SF_GEN_VERSION);
-    for (int i = 0; i < p->in->n_files; i++) {
-        sf_sha256_add_str(h, p->in->files[i].name);
-        sf_sha256_add_str(h, p->in->files[i].sha256);
-    }
-    sf_sha256_hex(h, gen);
-    sf_code rc = pinned_hash(h, p, pinned, err);
-    sf_sha256_destroy(h);
-    if (rc != SF_OK) return rc;
+    SF_TRY(gen_hash(p->in, gen, err));
+    SF_TRY(pinned_hash(p, pinned, err));
     p->plan.gen_hash = sf_arena_text(a, gen, 64);
     p->plan.pinned_hash = sf_arena_text(a, pinned, 64);
     return p->plan.gen_hash && p->plan.pinned_hash ? SF_OK : sf_arena_full(err);

@@ -30,8 +30,8 @@ static sf_code kernel_name(sf_arena *a, const sf_inputs *in, const sf_ops *ops, 
 static sf_code check_name(const sf_planned_kernel *k, const char *name, sf_err *err) {
     for (const char *s = name; *s; s++)
         if (!isalnum((unsigned char)*s) && *s != '_')
-            return SF_FAIL_AT(err, SF_INVALID, ((sf_loc){k->t->path, 0, 0}),
-                              "kernel name '%s', expected letters, digits and '_' ('//@ name')", name);
+            return sf_template_fail(k->t, k->t->tile_line, k->t->tile.col, SF_INVALID, err,
+                                    "kernel name '%s', expected letters, digits and '_'", name);
     return SF_OK;
 }
 

@@ -196,6 +196,15 @@ static sf_code rows_line(cursor *c) {
     return sf_cursor_end(c);
 }
 
+/* An empty pattern is none. */
+static sf_code tile_line(cursor *c) {
+    if (!sf_cursor_more(c)) return SF_OK;
+    if (c->t->tile.text) return sf_cursor_fail(c, sf_cursor_col(c), "a second name pattern, expected one");
+    c->t->tile_line = c->line;
+    SF_TRY(sf_cursor_word(c, "a name pattern", &c->t->tile));
+    return sf_cursor_end(c);
+}
+
 /* An order may take several lines; they are one text. */
 static sf_code order_line(cursor *c) {
     skip_space(c);
@@ -215,8 +224,7 @@ static sf_code head_line(cursor *c, bool *op_seen) {
     if (sf_cursor_take(c, "backend")) return name_line(c, "a backend", &c->t->backend);
     if (sf_cursor_take(c, "class")) return class_line(c);
     if (sf_cursor_take(c, "rows")) return rows_line(c);
-    if (sf_cursor_take(c, "name"))
-        return sf_cursor_more(c) ? text_line(c, "a name pattern", &c->t->tile) : SF_OK;
+    if (sf_cursor_take(c, "name")) return tile_line(c);
     if (sf_cursor_take(c, "order:")) return order_line(c);
     if (sf_cursor_take(c, "param")) return sf_template_param_line(c);
     sf_word w = {0};

@@ -74,7 +74,9 @@ typedef struct sf_template {
     const char *path; /* for messages */
     const char *file; /* for generated files: "templates/cpu/gemm.c", whatever the folder's place */
     char sha256[65];
-    const char *name, *backend, *tile, *order;
+    const char *name, *backend, *order;
+    sf_word tile; /* pattern of the kernel's name, and its line */
+    int tile_line;
     sf_op op;
     bool serves[SF_CLASS_COUNT];
     int rows_lo, rows_hi; /* INT_MAX: open */

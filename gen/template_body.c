@@ -200,13 +200,14 @@ static sf_code check_used(const sf_template *t, sf_err *err) {
 
 /* Names in the pattern of the kernel's name. */
 static sf_code check_tile(const sf_template *t, sf_err *err) {
-    for (const char *s = t->tile ? strstr(t->tile, "${") : NULL; s; s = strstr(s + 2, "${")) {
+    const char *tile = t->tile.text;
+    for (const char *s = tile ? strstr(tile, "${") : NULL; s; s = strstr(s + 2, "${")) {
         size_t len = strcspn(s + 2, "}");
         char name[80] = "";
         if (len < sizeof name) memcpy(name, s + 2, len);
         if (s[2 + len] != '}' || !sf_param_find(t, name, NULL))
-            return SF_FAIL_AT(err, SF_FORMAT, ((sf_loc){t->path, 0, 0}),
-                              "the name '%.80s' has '%.64s', expected a declared parameter", t->tile, s);
+            return sf_template_fail(t, t->tile_line, t->tile.col + (int)(s - tile), SF_FORMAT, err,
+                                    "'%.64s' in the name, expected a declared parameter", s);
     }
     return SF_OK;
 }

@@ -1,0 +1,1 @@
+../../../gen/templates/cpu/gemm_pinned.c
