@@ -48,10 +48,10 @@ static bool decodes_in(const sf_seq *q, sf_class cls, int window) {
     return cls == SF_CLASS_PINNED || !sf_policy_ready(q, window);
 }
 
-/* Index of the sequence whose turn it is. */
-static int turn_index(const sf_batch *b, sf_seq *const *run, int n_run) {
+/* Index of the first sequence after the one last served. */
+static int turn_index(uint64_t last, sf_seq *const *run, int n_run) {
     for (int i = 0; i < n_run; i++)
-        if (run[i]->serial > b->turn) return i;
+        if (run[i]->serial > last) return i;
     return 0;
 }
 
@@ -60,7 +60,7 @@ static int turn_index(const sf_batch *b, sf_seq *const *run, int n_run) {
 static void pick_decode(sf_batch *b, sf_class cls, int window, bool prompts, sf_seq *const *run, int n_run,
                         budget *left) {
     int keep_rows = prompts && left->rows > 1, keep_logits = prompts && left->logits > 1;
-    int start = turn_index(b, run, n_run);
+    int start = turn_index(b->turn, run, n_run);
     for (int i = 0; i < n_run; i++) {
         sf_seq *q = run[(start + i) % n_run];
         if (!decodes_in(q, cls, window)) continue;
@@ -72,15 +72,16 @@ static void pick_decode(sf_batch *b, sf_class cls, int window, bool prompts, sf_
     }
 }
 
-/* The candidates of windows whose first row is in: those that are ready first. A quarter of the pass is kept
- * for prompts that wait. */
-static void pick_windows(const sf_batch *b, int window, const sf_demand *d, sf_seq *const *run, int n_run,
+/* The candidates of windows whose first row is in: those that are ready first, round robin where there are
+ * not enough rows. A quarter of the pass is kept for prompts that wait. */
+static void pick_windows(sf_batch *b, int window, const sf_demand *d, sf_seq *const *run, int n_run,
                          budget *left) {
     int keep = d->prefill_rows > 0 ? min_int(d->prefill_rows, b->max_rows / 4 + 1) : 0;
     int keep_logits = d->prefill_rows > 0;
+    int start = turn_index(b->window_turn, run, n_run);
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < n_run; i++) {
-            sf_seq *q = run[i];
+            sf_seq *q = run[(start + i) % n_run];
             if (q->take == 0 || !q->req->params.deterministic) continue;
             if (sf_policy_ready(q, window) != (round == 0)) continue;
             int more = min_int(sf_verify_rows(q) - q->take, left->rows - keep);
@@ -89,6 +90,7 @@ static void pick_windows(const sf_batch *b, int window, const sf_demand *d, sf_s
             q->take += more;
             left->rows -= more;
             left->logits -= more;
+            if (round == 0) b->window_turn = q->serial;
         }
     }
 }

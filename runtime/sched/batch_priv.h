@@ -13,15 +13,16 @@ typedef struct sf_entry {
 
 typedef struct sf_batch {
     int max_rows, max_logits;
-    sf_pass pass;       /* points into what follows */
-    sf_entry *entries;  /* [max_rows], one per segment */
-    int32_t *tokens;    /* [max_rows] */
-    sf_segment *segs;   /* [max_rows] */
-    int32_t *fresh;     /* [max_rows]: a row takes one page at most */
-    int32_t *logit_row; /* [max_logits] */
-    sf_sample *samples; /* [max_logits] */
-    sf_row_out *out;    /* [max_logits] */
-    uint64_t turn;      /* serial of the last sequence given a decode row: the next pass begins after it */
+    sf_pass pass;         /* points into what follows */
+    sf_entry *entries;    /* [max_rows], one per segment */
+    int32_t *tokens;      /* [max_rows] */
+    sf_segment *segs;     /* [max_rows] */
+    int32_t *fresh;       /* [max_rows]: a row takes one page at most */
+    int32_t *logit_row;   /* [max_logits] */
+    sf_sample *samples;   /* [max_logits] */
+    sf_row_out *out;      /* [max_logits] */
+    uint64_t turn;        /* serial of the last sequence given a decode row: the next pass begins after it */
+    uint64_t window_turn; /* likewise, given the rows of its ready window */
 } sf_batch;
 
 SF_CHECKED sf_code sf_batch_init(sf_batch *b, int max_rows, int max_logits, sf_err *err);

@@ -185,7 +185,6 @@ static void apply(sf_sched *s, double us) {
         const sf_entry *e = &s->batch.entries[i];
         sf_seq *q = e->seq;
         sf_err err = {0};
-        if (q->req->failed) continue;
         verified = verified || p->segs[i].kind == SF_SEG_VERIFY;
         int tokens = q->committed.n_tokens, kv_len = q->committed.kv_len;
         if (apply_one(s, &p->segs[i], e, &err) != SF_OK) sf_request_fail(q->req, &err);

@@ -39,10 +39,12 @@ static bool ends_at(const sf_seq *q, const sf_rules *rules, int32_t token) {
     return false;
 }
 
+/* The bytes that a token adds to the text; none for a special token. */
 static const char *piece_of(const sf_rules *rules, int32_t token, size_t *len) {
     *len = 0;
-    if (!rules->tok || sf_tokenizer_is_special(rules->tok, token)) return NULL;
-    return sf_tokenizer_piece(rules->tok, token, len);
+    const char *piece = rules->tok ? sf_tokenizer_piece(rules->tok, token, len) : NULL;
+    if (*len > 0 && sf_tokenizer_is_special(rules->tok, token)) *len = 0;
+    return piece;
 }
 
 /* The one way a state moves on by a token, drafted or committed. */

@@ -188,6 +188,21 @@ static void a_window_cut_short_keeps_the_rest_of_its_draft(void **state) {
     sf_request_destroy(q->req);
 }
 
+static void a_dead_draft_lives_again_after_its_verify(void **state) {
+    (void)state;
+    for (int n = 0; n < 2; n++) { /* the fast path failed at once, or after a candidate */
+        sf_params p = params();
+        sf_seq *q = open_seq(&p);
+        draft(q, n, (int32_t[]){B});
+        q->draft.dead = true;
+        (void)verify(q, n + 1, (int32_t[]){B, C});
+        expect(q, n + 2, (int32_t[]){A, B, C}, n ? "abc" : "ab");
+        expect_rolled_back(q);
+        assert_false(q->draft.dead);
+        sf_request_destroy(q->req);
+    }
+}
+
 static void a_bad_row_counts_only_before_the_mismatch(void **state) {
     (void)state;
     for (int at = 0; at < 3; at++) {
@@ -224,6 +239,7 @@ int main(void) {
         cmocka_unit_test(an_ending_before_the_draft_s_end_wins),
         cmocka_unit_test(a_row_without_candidates_is_committed_by_provenance),
         cmocka_unit_test(a_window_cut_short_keeps_the_rest_of_its_draft),
+        cmocka_unit_test(a_dead_draft_lives_again_after_its_verify),
         cmocka_unit_test(a_bad_row_counts_only_before_the_mismatch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
