@@ -1,0 +1,395 @@
+//@ template attention_decode
+//@ op attention
+//@ backend cuda
+//@ class pinned
+//@ rows 1..
+//@ name d${HEAD_DIM}m${MT}
+//@ order: dims ascending in steps of 16; per tile of 64 keys a running maximum, keys ascending in steps of 16; chunks of CHUNK_TILES tiles from position 0 folded in ascending order (snippets/softmax.cuh)
+//@ param HEADS       int = 32 in 1..1024 from model.heads
+//@ param KV_HEADS    int = 8 in 1..1024 from model.kv_heads
+//@ param HEAD_DIM    int = 128 in 64..128 from model.head_dim
+//@ param PAGE        int = 64 in 64..64 from config.kv_page
+//@ param CONTEXT     int = 8192 in 1..1048576 from config.context
+//@ param CHUNK_TILES int = 4 in 1..64
+//@ param MT          int = 1 in 1..2
+//@ param STAGES      int = 3 in 2..6
+//@ param SPLIT_ROWS  int = 32 in 1..4096
+//@ param TO_ROWS     int = 1048576 in 1..1048576
+//@ prelude
+#ifndef KERNEL_NAME
+#define KERNEL_NAME attention_decode_default
+#endif
+enum { HEADS = 32, KV_HEADS = 8, HEAD_DIM = 128, PAGE = 64, CONTEXT = 8192 };
+enum { CHUNK_TILES = 4, MT = 1, STAGES = 3, SPLIT_ROWS = 32, TO_ROWS = 1048576 };
+//@ end
+#include "snippets/attention.cuh"
+#include "snippets/fragment.cuh"
+#include "snippets/mbarrier.cuh"
+#include "snippets/softmax.cuh"
+
+/* Few rows against much KV: memory is the limit. Four warps share 16 MT query slots (rows x heads of one KV head), each
+ * with a quarter of a tile's keys in Q K^T and a quarter of the dims in P V, so no warp splits a sum; a fifth fetches
+ * tiles. Up to SPLIT_ROWS rows every chunk is an item of its own, and the last block to finish a tile's chunks
+ * folds them. Blocks of 160 threads; a.extra: att_partials. */
+enum {
+    SLOTS = 16 * MT,
+    TILE_ROWS = SLOTS / GROUP,
+    WARPS = 4,
+    K_STEPS = HEAD_DIM / 16,
+    OWN_DIMS = HEAD_DIM / WARPS,
+    OWN_TILES = OWN_DIMS / 8,
+    P_STRIDE = PAGE * 2 + 16 /* bytes; rows shift by four banks */
+};
+static_assert(TILE_ROWS >= 1, "a tile holds the heads of one row at least");
+static_assert(HEADS * HEAD_DIM % 8 == 0 && CONTEXT >= 1 && CHUNK_TILES >= 1, "whole chunks");
+
+struct shared_t {
+    char kv[STAGES][KV_HEAD_BYTES]; /* K, V */
+    char p[SLOTS * P_STRIDE];
+    float tile_max[WARPS][SLOTS];
+    float sum[WARPS][SLOTS][4];
+    unsigned long long full[STAGES], empty[STAGES];
+    int last;
+};
+
+using cursor_t = att_cursor<TILE_ROWS, 1, TO_ROWS>;
+using place_t = ring_place<STAGES>;
+
+/* A tile's valid rows, in whole steps of 16: nothing beyond is read. */
+__device__ __forceinline__ int tile_steps(const att_work &w, int tile) {
+    return min(PAGE / 16, (w.keys() - tile * PAGE + 15) / 16);
+}
+
+__device__ __forceinline__ void fetch_tile(shared_t *s, int stage, char *from, int steps) {
+    const unsigned bar = smem_at(&s->full[stage]), to = smem_at(s->kv[stage]);
+    mbar_expect(bar, steps * (KV_HEAD_BYTES / 4));
+    if (steps == PAGE / 16) {
+        bulk_load(to, from, KV_HEAD_BYTES, bar);
+        return;
+    }
+    for (int at = 0; at < KV_HEAD_BYTES; at += KV_HALF_BYTES)
+        bulk_load(to + at, from + at, steps * 2048, bar);
+}
+
+__device__ __forceinline__ void produce(const sf_cuda_args &a, shared_t *s, cursor_t cursor) {
+    const int lane = (int)(threadIdx.x & 31);
+    place_t at;
+    int filled = 0;
+    for (int item = (int)blockIdx.x; cursor.seek(item); item += (int)gridDim.x) {
+        att_work w;
+        if (!cursor.work(item, &w)) continue;
+        int page = 0;
+        for (int tile = w.first_tile(), n = 0; tile < w.end_tile(); tile++, n++) {
+            if (n % 32 == 0 && tile + lane < w.end_tile()) page = w.pages[tile + lane];
+            const int own = __shfl_sync(0xffffffffu, page, n % 32);
+            if (lane == 0) {
+                if (filled >= STAGES) mbar_wait(smem_at(&s->empty[at.stage]), at.turn ^ 1);
+                fetch_tile(s, at.stage, kv_head_at(a.kv, own, w.kv_head), tile_steps(w, tile));
+            }
+            filled++;
+            at.next();
+            __syncwarp();
+        }
+    }
+}
+
+/* Slot m holds row m / GROUP of the tile with head m % GROUP of the KV head's. */
+struct slots_t {
+    const att_work *w;
+    __device__ __forceinline__ bool used(int m) const { return m < w->rows * GROUP; }
+    __device__ __forceinline__ int row(int m) const { return w->row + m / GROUP; }
+    __device__ __forceinline__ int head(int m) const { return w->kv_head * GROUP + m % GROUP; }
+    /* The last key that a slot sees; unused slots see all: their queries are 0. */
+    __device__ __forceinline__ int limit(int m) const { return used(m) ? w->pos + m / GROUP : 0x7fffffff; }
+};
+
+__device__ __forceinline__ void load_queries(const sf_cuda_args &a, const slots_t &slots, unsigned (*q)[K_STEPS][4]) {
+    const int lane = (int)(threadIdx.x & 31);
+#pragma unroll
+    for (int half = 0; half < 2 * MT; half++) {
+        const int m = half * 8 + lane / 4;
+        const unsigned *from =
+            (const unsigned *)a.in + ((size_t)slots.row(m) * HEADS + slots.head(m)) * (HEAD_DIM / 2) + lane % 4;
+        const bool used = slots.used(m);
+#pragma unroll
+        for (int k = 0; k < K_STEPS; k++) {
+            q[half / 2][k][half % 2] = used ? from[k * 8] : 0u;
+            q[half / 2][k][half % 2 + 2] = used ? from[k * 8 + 4] : 0u;
+        }
+    }
+}
+
+/* This warp's 16 keys of a tile: c[mt][key / 8][4]. */
+__device__ __forceinline__ void scores(unsigned kv, int warp, unsigned (*q)[K_STEPS][4], float (*c)[2][4]) {
+    const int lane = (int)(threadIdx.x & 31), key = warp * 16 + (lane >> 4) * 8 + (lane & 7);
+#pragma unroll
+    for (int mt = 0; mt < MT; mt++)
+#pragma unroll
+        for (int i = 0; i < 8; i++)
+            c[mt][i / 4][i % 4] = 0.0f;
+#pragma unroll
+    for (int k = 0; k < K_STEPS; k++) {
+        unsigned b[4];
+        frag_load(b, kv + (unsigned)kv_chunk(key, 2 * k + (lane >> 3 & 1)));
+#pragma unroll
+        for (int mt = 0; mt < MT; mt++) {
+            frag_mma(c[mt][0], q[mt][k], b);
+            frag_mma(c[mt][1], q[mt][k], b + 2);
+        }
+    }
+}
+
+__device__ __forceinline__ void mask(const slots_t &slots, int first_key, float (*c)[2][4]) {
+    const int lane = (int)(threadIdx.x & 31);
+#pragma unroll
+    for (int mt = 0; mt < MT; mt++)
+#pragma unroll
+        for (int i = 0; i < 8; i++) {
+            const int key = first_key + (i / 4) * 8 + (lane % 4) * 2 + (i & 1);
+            if (key > slots.limit(mt * 16 + lane / 4 + (i & 2) * 4)) c[mt][i / 4][i % 4] = -SF_INF;
+        }
+}
+
+/* What a warp holds of a chunk: for slot half h (8 slots each), its maximum, its sum's part, its values. */
+struct state_t {
+    row_max max[2 * MT];
+    float sum[2 * MT];
+    float o[MT][OWN_TILES][4];
+};
+
+__device__ __forceinline__ void chunk_begin(state_t *st) {
+#pragma unroll
+    for (int h = 0; h < 2 * MT; h++) {
+        st->max[h] = row_max();
+        st->sum[h] = 0.0f;
+    }
+#pragma unroll
+    for (int i = 0; i < MT * OWN_TILES * 4; i++)
+        st->o[i / (OWN_TILES * 4)][i / 4 % OWN_TILES][i % 4] = 0.0f;
+}
+
+/* Scores to weights: p in shared memory as bf16, the sum's parts, and what was there before scaled. */
+__device__ __forceinline__ void weigh(shared_t *s, int warp, float (*c)[2][4], state_t *st) {
+    const int lane = (int)(threadIdx.x & 31);
+#pragma unroll
+    for (int h = 0; h < 2 * MT; h++) {
+        const float *e = c[h / 2][0] + h % 2 * 2, *f = c[h / 2][1] + h % 2 * 2;
+        const float top = quad_max(fmaxf(fmaxf(e[0], e[1]), fmaxf(f[0], f[1])));
+        if (lane % 4 == 0) s->tile_max[warp][h * 8 + lane / 4] = top;
+    }
+    group_sync(1, WARPS * 32);
+#pragma unroll
+    for (int h = 0; h < 2 * MT; h++) {
+        const int m = h * 8 + lane / 4;
+        const float top = fmaxf(fmaxf(s->tile_max[0][m], s->tile_max[1][m]), fmaxf(s->tile_max[2][m], s->tile_max[3][m]));
+        const float scale = st->max[h].update(top);
+        float p[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            p[i] = st->max[h].weight(c[h / 2][i / 2][h % 2 * 2 + i % 2]);
+        st->sum[h] = __fmaf_rn(st->sum[h], scale, sum_part(p[0], p[1], p[2], p[3]));
+        unsigned *to = (unsigned *)(s->p + m * P_STRIDE + warp * 32 + lane % 4 * 4);
+        to[0] = bf16_pair(p[0], p[1]);
+        to[4] = bf16_pair(p[2], p[3]);
+#pragma unroll
+        for (int t = 0; t < OWN_TILES; t++) {
+            float *o = st->o[h / 2][t] + h % 2 * 2;
+            o[0] = __fmul_rn(o[0], scale);
+            o[1] = __fmul_rn(o[1], scale);
+        }
+    }
+    group_sync(1, WARPS * 32);
+}
+
+/* o += p V for this warp's dims; keys beyond `steps` steps have no weight. */
+__device__ __forceinline__ void add_values(shared_t *s, unsigned v, int warp, int steps, state_t *st) {
+    const int lane = (int)(threadIdx.x & 31);
+    const unsigned p = smem_at(s->p) + (unsigned)((lane & 15) * P_STRIDE + (lane >> 4) * 16);
+#pragma unroll
+    for (int k = 0; k < PAGE / 16; k++) {
+        if (k >= steps) break;
+        unsigned b[OWN_TILES / 2][4];
+#pragma unroll
+        for (int t = 0; t < OWN_TILES / 2; t++)
+            frag_load_trans(b[t], v + (unsigned)kv_chunk(k * 16 + (lane & 15), warp * OWN_TILES + t * 2 + (lane >> 4)));
+#pragma unroll
+        for (int mt = 0; mt < MT; mt++) {
+            unsigned w[4];
+            frag_load(w, p + (unsigned)(mt * 16 * P_STRIDE + k * 32));
+#pragma unroll
+            for (int t = 0; t < OWN_TILES; t++)
+                frag_mma(st->o[mt][t], w, b[t / 2] + t % 2 * 2);
+        }
+    }
+}
+
+/* A chunk's sum over its 16 parts; every warp gets it. */
+__device__ __forceinline__ void chunk_end(shared_t *s, int warp, state_t *st) {
+    const int lane = (int)(threadIdx.x & 31);
+#pragma unroll
+    for (int h = 0; h < 2 * MT; h++)
+        s->sum[warp][h * 8 + lane / 4][lane % 4] = st->sum[h];
+    group_sync(1, WARPS * 32);
+#pragma unroll
+    for (int h = 0; h < 2 * MT; h++) {
+        const int m = h * 8 + lane / 4, q = lane % 4;
+        st->sum[h] = quad_sum(__fadd_rn(__fadd_rn(s->sum[0][m][q], s->sum[1][m][q]),
+                                        __fadd_rn(s->sum[2][m][q], s->sum[3][m][q])));
+    }
+}
+
+__device__ __forceinline__ void chunk_run(shared_t *s, const att_work &w, int chunk, unsigned (*q)[K_STEPS][4],
+                                          place_t *at, state_t *st) {
+    const int warp = (int)(threadIdx.x / 32), lane = (int)(threadIdx.x & 31);
+    const slots_t slots = {&w};
+    const int end = min((chunk + 1) * CHUNK_TILES, w.end_tile());
+    chunk_begin(st);
+    for (int tile = chunk * CHUNK_TILES; tile < end; tile++) {
+        float c[MT][2][4];
+        const unsigned kv = smem_at(s->kv[at->stage]);
+        mbar_wait(smem_at(&s->full[at->stage]), at->turn);
+        scores(kv, warp, q, c);
+        if (tile * PAGE + PAGE - 1 > w.pos) mask(slots, tile * PAGE + warp * 16, c);
+        weigh(s, warp, c, st);
+        add_values(s, kv + KV_TILE_BYTES, warp, tile_steps(w, tile), st);
+        __syncwarp();
+        if (lane == 0) mbar_arrive(smem_at(&s->empty[at->stage]));
+        at->next();
+    }
+    chunk_end(s, warp, st);
+}
+
+/* ---- results ---- */
+
+__device__ __forceinline__ void fold_state(state_t *total, const state_t *st) {
+#pragma unroll
+    for (int h = 0; h < 2 * MT; h++) {
+        const fold_scale f = fold_chunk(&total->max[h].max, &total->sum[h], st->max[h].max, st->sum[h]);
+#pragma unroll
+        for (int t = 0; t < OWN_TILES; t++) {
+            float *o = total->o[h / 2][t] + h % 2 * 2;
+            const float *c = st->o[h / 2][t] + h % 2 * 2;
+            o[0] = fold_value(f, o[0], c[0]);
+            o[1] = fold_value(f, o[1], c[1]);
+        }
+    }
+}
+
+__device__ __forceinline__ void store_result(const sf_cuda_args &a, const att_work &w, const state_t &st) {
+    const int warp = (int)(threadIdx.x / 32), lane = (int)(threadIdx.x & 31);
+    const slots_t slots = {&w};
+#pragma unroll
+    for (int h = 0; h < 2 * MT; h++) {
+        const int m = h * 8 + lane / 4;
+        if (!slots.used(m)) continue;
+        const float inverse = fold_inverse(st.sum[h]);
+        unsigned *to = (unsigned *)a.out + ((size_t)slots.row(m) * HEADS + slots.head(m)) * (HEAD_DIM / 2) +
+                       warp * (OWN_DIMS / 2) + lane % 4;
+#pragma unroll
+        for (int t = 0; t < OWN_TILES; t++) {
+            const float *o = st.o[h / 2][t] + h % 2 * 2;
+            to[t * 4] = bf16_pair(__fmul_rn(o[0], inverse), __fmul_rn(o[1], inverse));
+        }
+    }
+}
+
+__device__ __forceinline__ void store_partial(const sf_cuda_args &a, const att_work &w, const state_t &st) {
+    const int warp = (int)(threadIdx.x / 32), lane = (int)(threadIdx.x & 31);
+    const slots_t slots = {&w};
+    const att_partials<SPLIT_ROWS> parts = {a.extra};
+#pragma unroll
+    for (int h = 0; h < 2 * MT; h++) {
+        const int m = h * 8 + lane / 4;
+        if (!slots.used(m)) continue;
+        const size_t i = parts.index(slots.row(m), slots.head(m), w.chunk);
+        if (warp == 0 && lane % 4 == 0) *parts.stats(i) = make_float2(st.max[h].max, st.sum[h]);
+        float2 *to = (float2 *)parts.values(i) + warp * (OWN_DIMS / 2) + lane % 4;
+#pragma unroll
+        for (int t = 0; t < OWN_TILES; t++)
+            to[t * 4] = make_float2(st.o[h / 2][t][h % 2 * 2], st.o[h / 2][t][h % 2 * 2 + 1]);
+    }
+}
+
+/* Counts this chunk in; true for the block that completes the tile: it sees all chunks. */
+__device__ __forceinline__ bool arrive_last(const sf_cuda_args &a, shared_t *s, const att_work &w) {
+    const att_partials<SPLIT_ROWS> parts = {a.extra};
+    __threadfence();
+    group_sync(1, WARPS * 32);
+    if (threadIdx.x == 0) {
+        unsigned *count = parts.arrivals(w.row, w.kv_head);
+        s->last = atomicAdd(count, 1u) + 1u == (unsigned)w.chunks;
+        if (s->last) *count = 0; /* for the next launch */
+    }
+    group_sync(1, WARPS * 32);
+    __threadfence();
+    return s->last != 0;
+}
+
+__device__ __forceinline__ void fold_partials(const sf_cuda_args &a, const att_work &w) {
+    const att_partials<SPLIT_ROWS> parts = {a.extra};
+    const slots_t slots = {&w};
+    enum { QUADS = HEAD_DIM / 4 };
+    for (int i = (int)threadIdx.x; i < w.rows * GROUP * QUADS; i += WARPS * 32) {
+        const int m = i / QUADS, quad = i % QUADS;
+        const size_t first = parts.index(slots.row(m), slots.head(m), 0);
+        const float4 *from = (const float4 *)parts.values(first) + quad;
+        float2 total = __ldcg(parts.stats(first));
+        float4 o = __ldcg(from);
+#pragma unroll 8
+        for (int c = 1; c < w.chunks; c++) {
+            const float2 stats = __ldcg(parts.stats(first) + c);
+            const float4 v = __ldcg(from + c * QUADS);
+            const fold_scale f = fold_chunk(&total.x, &total.y, stats.x, stats.y);
+            o.x = fold_value(f, o.x, v.x);
+            o.y = fold_value(f, o.y, v.y);
+            o.z = fold_value(f, o.z, v.z);
+            o.w = fold_value(f, o.w, v.w);
+        }
+        const float inverse = fold_inverse(total.y);
+        uint2 *to = (uint2 *)a.out + ((size_t)slots.row(m) * HEADS + slots.head(m)) * QUADS + quad;
+        *to = make_uint2(bf16_pair(__fmul_rn(o.x, inverse), __fmul_rn(o.y, inverse)),
+                         bf16_pair(__fmul_rn(o.z, inverse), __fmul_rn(o.w, inverse)));
+    }
+}
+
+__device__ __forceinline__ void consume(const sf_cuda_args &a, shared_t *s, cursor_t cursor) {
+    place_t at;
+    for (int item = (int)blockIdx.x; cursor.seek(item); item += (int)gridDim.x) {
+        att_work w;
+        unsigned q[MT][K_STEPS][4];
+        state_t st, total;
+        if (!cursor.work(item, &w)) continue;
+        load_queries(a, slots_t{&w}, q);
+        chunk_run(s, w, w.chunk, q, &at, &total);
+        for (int chunk = w.chunk + 1; chunk < w.end_chunk; chunk++) {
+            chunk_run(s, w, chunk, q, &at, &st);
+            fold_state(&total, &st);
+        }
+        if (w.end_chunk - w.chunk == w.chunks) {
+            store_result(a, w, total);
+        } else {
+            store_partial(a, w, total);
+            if (arrive_last(a, s, w)) fold_partials(a, w);
+        }
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(WARPS * 32 + 32) KERNEL_NAME(sf_cuda_args a) {
+    extern __shared__ __align__(1024) char raw[];
+    shared_t *s = (shared_t *)raw;
+    pass_release();
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < STAGES; i++) {
+            mbar_init(smem_at(&s->full[i]), 1);
+            mbar_init(smem_at(&s->empty[i]), WARPS);
+        }
+        mbar_init_done();
+    }
+    const cursor_t cursor(a.block, a.block->rows <= SPLIT_ROWS);
+    __syncthreads();
+    pass_wait();
+    if (threadIdx.x >= WARPS * 32)
+        produce(a, s, cursor);
+    else
+        consume(a, s, cursor);
+}

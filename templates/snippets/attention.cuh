@@ -1,0 +1,111 @@
+/* The work of an attention kernel: items in a fixed order, found from the pass block, that a fixed grid walks. An item
+ * is a tile of TILE_ROWS rows of one segment with one KV head, and either all KV chunks or one of them. */
+#ifndef SF_SNIPPETS_ATTENTION_CUH
+#define SF_SNIPPETS_ATTENTION_CUH
+
+#include "snippets/block.cuh"
+#include "snippets/kv.cuh"
+
+enum {
+    GROUP = HEADS / KV_HEADS,
+    CHUNK_KEYS = CHUNK_TILES * PAGE,
+    MAX_CHUNKS = (CONTEXT + CHUNK_KEYS - 1) / CHUNK_KEYS
+};
+static_assert(HEADS % KV_HEADS == 0, "query heads share KV heads evenly");
+
+struct att_work {
+    int row;               /* of the pass: the tile's first */
+    int rows;              /* 1..TILE_ROWS */
+    int pos;               /* of the first row */
+    int kv_head;
+    int chunk, end_chunk;  /* this item's */
+    int chunks;            /* the tile's */
+    const int *pages;
+    __device__ __forceinline__ int keys(void) const { return pos + rows; }
+    /* KV tiles first_tile() .. end_tile()-1 */
+    __device__ __forceinline__ int first_tile(void) const { return chunk * CHUNK_TILES; }
+    __device__ __forceinline__ int end_tile(void) const {
+        return min(end_chunk * CHUNK_TILES, (keys() + PAGE - 1) / PAGE);
+    }
+};
+
+__device__ __forceinline__ int att_chunks(int keys) {
+    return (keys + CHUNK_KEYS - 1) / CHUNK_KEYS;
+}
+
+/* Walks items in ascending order; a whole warp holds one, all its lanes alike. */
+template <int TILE_ROWS, int FROM_ROWS, int TO_ROWS> struct att_cursor {
+    const sf_cuda_block *block;
+    const sf_cuda_segment *segs;
+    int n_segs, seg, base; /* segs[seg]'s first item is base */
+    bool split;
+
+    __device__ __forceinline__ att_cursor(const sf_cuda_block *b, bool split_chunks)
+        : block(b), segs(block_segs(b)), n_segs(b->n_segs), seg(0), base(0), split(split_chunks) {}
+
+    __device__ __forceinline__ int items(const sf_cuda_segment &s) const {
+        if (s.rows < FROM_ROWS || s.rows > TO_ROWS) return 0;
+        const int tiles = (s.rows + TILE_ROWS - 1) / TILE_ROWS;
+        return tiles * KV_HEADS * (split ? att_chunks(s.pos0 + s.rows) : 1);
+    }
+
+    /* The segment of an item (not before the last one sought); false: there are no more items. */
+    __device__ __forceinline__ bool seek(int item) {
+        const int lane = (int)(threadIdx.x & 31);
+        for (; seg < n_segs; seg += 32) {
+            const int own = seg + lane < n_segs ? items(segs[seg + lane]) : 0;
+            int end = own;
+            for (int d = 1; d < 32; d *= 2) {
+                const int other = __shfl_up_sync(0xffffffffu, end, d);
+                if (lane >= d) end += other;
+            }
+            const unsigned after = __ballot_sync(0xffffffffu, base + end > item);
+            if (after != 0) {
+                const int found = __ffs((int)after) - 1;
+                base += __shfl_sync(0xffffffffu, end - own, found);
+                seg += found;
+                return true;
+            }
+            base += __shfl_sync(0xffffffffu, end, 31);
+        }
+        return false;
+    }
+
+    /* The sought item; false: its chunk lies beyond its tile, there is nothing to do. Late tiles, the longest,
+     * come first; tiles that read the same KV are neighbours. */
+    __device__ __forceinline__ bool work(int item, att_work *w) const {
+        const sf_cuda_segment s = segs[seg];
+        const int tiles = (s.rows + TILE_ROWS - 1) / TILE_ROWS, i = item - base;
+        const int tile = tiles - 1 - i % tiles, rest = i / tiles;
+        const int spread = split ? att_chunks(s.pos0 + s.rows) : 1;
+        w->row = s.first_row + tile * TILE_ROWS;
+        w->rows = min(TILE_ROWS, s.rows - tile * TILE_ROWS);
+        w->pos = s.pos0 + tile * TILE_ROWS;
+        w->kv_head = rest / spread;
+        w->chunks = att_chunks(w->keys());
+        w->chunk = split ? rest % spread : 0;
+        w->end_chunk = split ? w->chunk + 1 : w->chunks;
+        w->pages = block_ints(block, block->pool) + s.pages;
+        return w->chunk < w->chunks;
+    }
+};
+
+/* Where the split form leaves its chunks (a.extra): arrivals [SPLIT_ROWS][KV_HEADS], zero between launches; then
+ * (max, sum) [SPLIT_ROWS * HEADS][MAX_CHUNKS]; then values [SPLIT_ROWS * HEADS][MAX_CHUNKS][HEAD_DIM] fp32. */
+template <int SPLIT_ROWS> struct att_partials {
+    enum { COUNTS = (SPLIT_ROWS * KV_HEADS + 3) / 4 * 4 };
+    void *extra;
+    __device__ __forceinline__ unsigned *arrivals(int row, int kv_head) const {
+        return (unsigned *)extra + row * KV_HEADS + kv_head;
+    }
+    __device__ __forceinline__ size_t index(int row, int head, int chunk) const {
+        return ((size_t)row * HEADS + head) * MAX_CHUNKS + chunk;
+    }
+    __device__ __forceinline__ float2 *stats(size_t i) const { return (float2 *)((unsigned *)extra + COUNTS) + i; }
+    __device__ __forceinline__ float *values(size_t i) const {
+        constexpr size_t all = ((size_t)SPLIT_ROWS * HEADS * MAX_CHUNKS + 1) / 2 * 2; /* 16-byte aligned */
+        return (float *)(stats(0) + all) + i * HEAD_DIM;
+    }
+};
+
+#endif
