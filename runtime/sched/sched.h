@@ -36,7 +36,7 @@ typedef struct sf_sched_stats {
     int64_t drafted, drafts_accepted, ride_along_rows, provenance_tokens;
     int64_t prompt_tokens, committed_tokens; /* committed: of deterministic choices; */
     int64_t ordinary_tokens;                 /* of ordinary ones */
-    int running, waiting; /* choices */
+    int running, waiting;                    /* choices */
     int pages_free, pages_total;
 } sf_sched_stats;
 

@@ -108,6 +108,21 @@ static void a_prompt_comes_forward_under_any_load(void **state) {
     }
 }
 
+static void windows_leave_a_quarter_of_the_pass_to_a_prompt(void **state) {
+    (void)state;
+    open_world(16, 16);
+    for (int i = 0; i < 3; i++)
+        submit(i, true, 1, 1);
+    for (int i = 0; i < 1 + 7; i++) /* the prompts, then three full windows: 24 rows for a pass of 16 */
+        step();
+    submit(3, true, 30, 1);
+    step();
+    assert_int_equal(s->n_run, 4);
+    assert_int_equal(s->run[3]->committed.kv_len, 5);
+    assert_int_equal(tokens(0) + tokens(1) + tokens(2), 3 + 11);
+    close_world(4);
+}
+
 static void prompts_are_served_in_order(void **state) {
     (void)state;
     open_world(8, 8);
@@ -210,6 +225,7 @@ int main(void) {
         cmocka_unit_test(decode_rows_go_round_robin),
         cmocka_unit_test(ready_windows_go_round_robin),
         cmocka_unit_test(a_prompt_comes_forward_under_any_load),
+        cmocka_unit_test(windows_leave_a_quarter_of_the_pass_to_a_prompt),
         cmocka_unit_test(prompts_are_served_in_order),
         cmocka_unit_test(prompt_logprobs_are_not_shown_before_all_are_there),
         cmocka_unit_test(a_page_is_pinned_when_all_of_it_is_committed),
