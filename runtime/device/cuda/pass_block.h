@@ -44,4 +44,12 @@ typedef struct sf_cuda_args {
     void *extra; /* rope table, attention partials, sampler output: by op */
 } sf_cuda_args;
 
+/* How a kernel wants to be launched: every CUDA template defines, from its constants,
+ * `extern "C" __device__ const sf_cuda_launch KERNEL_LAUNCH = {...}` (KERNEL_LAUNCH is its name with _launch appended), which the
+ * runtime reads when it loads the cubin: so the arithmetic stays in the template's constexpr and nobody repeats it. */
+typedef struct sf_cuda_launch {
+    int grid, threads, shared; /* thread blocks; threads each; dynamic shared memory in bytes */
+    int pdl;                   /* 1: launched with programmatic stream serialization */
+} sf_cuda_launch;
+
 #endif
