@@ -11,7 +11,7 @@ static const char *comma(bool more) {
 
 static void put_field(sf_writer *w, const char *indent, const char *name, const char *value) {
     sf_put(w, "%s\"%s\": ", indent, name);
-    sf_put_quoted(w, value, "null");
+    sf_put_json_text(w, value);
     sf_put(w, ",\n");
 }
 
@@ -46,7 +46,7 @@ static void put_config(sf_writer *w, const sf_planned *p) {
            "  \"measured\": {\"bandwidth_gbs\": %.9g, \"gflops\": {\"fast\": %.9g, \"pinned\": %.9g}, "
            "\"source\": ",
            c->bandwidth_gbs, c->gflops[SF_CLASS_FAST], c->gflops[SF_CLASS_PINNED]);
-    sf_put_quoted(w, c->measured_source, "null");
+    sf_put_json_text(w, c->measured_source);
     sf_put(w, "},\n");
 }
 
@@ -84,7 +84,7 @@ static void put_kernels(sf_writer *w, const sf_planned *p) {
                    sf_param_text(param, from->values[j], buf, sizeof buf), quote);
         }
         sf_put(w, "},\n     \"order\": ");
-        sf_put_quoted(w, k->order, "null");
+        sf_put_json_text(w, k->order);
         sf_put(w, "}%s\n", comma(i + 1 < p->plan.n_kernels));
     }
     sf_put(w, "  ],\n");

@@ -50,7 +50,7 @@ static void put_weights(sf_writer *w, const sf_plan *p) {
             const sf_wpart *part = &d->parts[j];
             sf_put(w, "%s{\"%s\", %d, %s, ", j ? ",\n      " : "", part->tensor, part->rows,
                    role_ids[part->role]);
-            sf_put_quoted(w, part->fallback, "NULL");
+            sf_put_c_text(w, part->fallback);
             sf_put(w, "}");
         }
         sf_put(w, "}},\n");
@@ -63,7 +63,7 @@ static void put_kernels(sf_writer *w, const sf_planned *p) {
     for (int i = 0; i < p->plan.n_kernels; i++) {
         const sf_kernel *k = &p->plan.kernels[i];
         sf_put(w, "    /* %d */\n    {\"%s\", \"%s\", \"%s\",\n     ", i, k->name, k->file, k->template);
-        sf_put_quoted(w, k->order, "NULL");
+        sf_put_c_text(w, k->order);
         sf_put(w, ",\n     %s, CPU_KERNELS(%s)},\n", class_ids[k->cls], k->name);
     }
     sf_put(w, "};\n\n");
@@ -132,7 +132,7 @@ static void put_model(sf_writer *w, const sf_model_desc *m) {
     for (int i = 0; i < m->n_eos; i++)
         sf_put(w, "%s%d", i ? ", " : "", m->eos[i]);
     sf_put(w, "},\n              .tokenizer_split = \"%s\", .chat_template = ", m->tokenizer_split);
-    sf_put_quoted(w, m->chat_template, "NULL");
+    sf_put_c_text(w, m->chat_template);
     sf_put(w, "},\n");
 }
 

@@ -79,10 +79,12 @@ static sf_code list_folder(sf_arena *a, const char *title, const char *dir, cons
 
 static sf_code list(sf_arena *a, const options *o, sf_err *err) {
     const char *cpu = sf_arena_printf(a, "%s/cpu", o->templates);
-    if (!cpu) return sf_arena_full(err);
+    const char *cuda = sf_arena_printf(a, "%s/cuda", o->templates);
+    if (!cpu || !cuda) return sf_arena_full(err);
     SF_TRY(list_folder(a, "models", "models", ".yaml", err));
     SF_TRY(list_folder(a, "build configurations", "build-configs", ".yaml", err));
-    return list_folder(a, "templates", cpu, ".c", err);
+    SF_TRY(list_folder(a, "templates", cpu, ".c", err));
+    return list_folder(a, "templates", cuda, ".cu", err);
 }
 
 static int usage_error(const char *what, const char *arg) {

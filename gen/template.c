@@ -209,6 +209,8 @@ static sf_code tile_line(cursor *c) {
 static sf_code order_line(cursor *c) {
     skip_space(c);
     if (!*c->p) return sf_cursor_fail(c, sf_cursor_col(c), "the line ends, expected the reduction order");
+    if (strstr(c->p, "*/")) /* it stands in a comment of the generated file */
+        return sf_cursor_fail(c, sf_cursor_col(c), "'*/' in the reduction order, expected plain words");
     sf_template *t = c->t;
     t->order = t->order ? sf_arena_printf(c->arena, "%s %s", t->order, c->p)
                         : sf_arena_text(c->arena, c->p, strlen(c->p));

@@ -1,6 +1,7 @@
 #include "writer.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,27 +27,33 @@ void sf_put_bytes(sf_writer *w, const char *s, size_t len) {
     if (w->rc == SF_OK) w->rc = sf_buf_append(&w->buf, s, len, w->err);
 }
 
-/* Only escapes that C and JSON share: \u00XX for control characters is JSON's; in C, where it is not allowed,
- * none but \n and \t come up (names and descriptions are checked words or YAML text). */
-void sf_put_quoted(sf_writer *w, const char *s, const char *null_word) {
-    if (!s) {
-        sf_put(w, "%s", null_word);
-        return;
-    }
+/* Control characters: C has octal escapes, JSON has \u00XX. */
+static void put_quoted(sf_writer *w, const char *s, bool json) {
     sf_put(w, "\"");
     for (; *s; s++) {
-        if (*s == '"' || *s == '\\')
-            sf_put(w, "\\%c", *s);
-        else if (*s == '\n')
+        unsigned char c = (unsigned char)*s;
+        if (c == '"' || c == '\\')
+            sf_put(w, "\\%c", c);
+        else if (c == '\n')
             sf_put(w, "\\n");
-        else if (*s == '\t')
-            sf_put(w, "\\t");
-        else if (*s == '\r')
-            sf_put(w, "\\r");
-        else if ((unsigned char)*s < 32 || *s == 127)
-            sf_put(w, "?");
+        else if (c < 32 || c == 127)
+            sf_put(w, json ? "\\u%04x" : "\\%03o", c);
         else
-            sf_put(w, "%c", *s);
+            sf_put_bytes(w, s, 1);
     }
     sf_put(w, "\"");
+}
+
+void sf_put_c_text(sf_writer *w, const char *s) {
+    if (s)
+        put_quoted(w, s, false);
+    else
+        sf_put(w, "NULL");
+}
+
+void sf_put_json_text(sf_writer *w, const char *s) {
+    if (s)
+        put_quoted(w, s, true);
+    else
+        sf_put(w, "null");
 }

@@ -12,7 +12,8 @@ typedef struct sf_writer {
 
 void sf_put(sf_writer *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void sf_put_bytes(sf_writer *w, const char *s, size_t len);
-/* A C or JSON string literal with its quotes; NULL gives `null_word`. Bytes over 127 pass as they are. */
-void sf_put_quoted(sf_writer *w, const char *s, const char *null_word);
+/* A string literal with its quotes, or NULL and null for a NULL. Bytes over 127 pass as they are. */
+void sf_put_c_text(sf_writer *w, const char *s);
+void sf_put_json_text(sf_writer *w, const char *s);
 
 #endif

@@ -311,6 +311,20 @@ static void output_depends_on_content_not_on_folders(void **state) {
     sf_arena_destroy(a);
 }
 
+static void a_chat_template_of_the_model_survives_quoting(void **state) {
+    (void)state;
+    sf_arena *a = new_arena();
+    const char *model = at("chat.yaml");
+    copy_file(TINY_MODEL, model, "chat_template: checkpoint",
+              "chat_template: {text: \"a\\\"b\\\\c\\nd\\te\\x01\\u00e9\"}");
+    sf_err err = {0};
+    sf_files *files = NULL;
+    assert_ok(sf_emit(a, plan_of(a, model, TINY_CONFIG, TEST_TEMPLATES), &files, &err), &err);
+    const char *plan_c = files->files[files->n - 3].text;
+    assert_non_null(strstr(plan_c, ".chat_template = \"a\\\"b\\\\c\\nd\\011e\\001\xc3\xa9\"}"));
+    sf_arena_destroy(a);
+}
+
 static void buckets_add_up_the_ops(void **state) {
     (void)state;
     sf_arena *a = new_arena();
@@ -346,6 +360,7 @@ int main(void) {
         cmocka_unit_test(the_pinned_hash_follows_the_pinned_sources_only),
         cmocka_unit_test(the_pinned_hash_ignores_what_changes_no_bit),
         cmocka_unit_test(output_depends_on_content_not_on_folders),
+        cmocka_unit_test(a_chat_template_of_the_model_survives_quoting),
         cmocka_unit_test(buckets_add_up_the_ops),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
