@@ -141,7 +141,7 @@ static sf_code flatten(const sf_api_request *r, json_t **out, sf_api_error *err)
     json_t *list = json_array();
     if (!list) return sf_api_nomem(err);
     for (size_t i = 0; i < json_array_size(r->messages); i++) {
-        json_t *one;
+        json_t *one = NULL;
         sf_code rc = flatten_message(json_array_get(r->messages, i), i, &one, err);
         if (rc == SF_OK && json_array_append_new(list, one) != 0) rc = sf_api_nomem(err);
         if (rc != SF_OK) {

@@ -54,9 +54,12 @@ sf_code sf_err_set(sf_err *err, sf_code code, sf_loc user, sf_loc src, const cha
 char *sf_err_format(const sf_err *err, char *buf, size_t size);
 
 #define SF_SRC ((sf_loc){__FILE__, __LINE__, 0})
-/* Evaluates to the code: `return SF_FAIL(err, SF_IO, "...")` or `rc = SF_FAIL(...); goto done;` */
-#define SF_FAIL(err, code, ...)          sf_err_set((err), (code), (sf_loc){0}, SF_SRC, __VA_ARGS__)
-#define SF_FAIL_AT(err, code, user, ...) sf_err_set((err), (code), (user), SF_SRC, __VA_ARGS__)
+/* Evaluates to the code: `return SF_FAIL(err, SF_IO, "...")` or `rc = SF_FAIL(...); goto done;`. The code
+ * stands here too, so that the compiler sees a failure and does not warn of outputs that only success sets.
+ */
+#define SF_FAIL(err, code, ...) (sf_err_set((err), (code), (sf_loc){0}, SF_SRC, __VA_ARGS__), (sf_code)(code))
+#define SF_FAIL_AT(err, code, user, ...)                                                                     \
+    (sf_err_set((err), (code), (user), SF_SRC, __VA_ARGS__), (sf_code)(code))
 /* Only in functions that own nothing. */
 #define SF_TRY(call)                                                                                         \
     do {                                                                                                     \
