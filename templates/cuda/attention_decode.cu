@@ -22,6 +22,7 @@
 enum { HEADS = 32, KV_HEADS = 8, HEAD_DIM = 128, PAGE = 64, CONTEXT = 8192 };
 enum { CHUNK_TILES = 4, MT = 1, STAGES = 3, SPLIT_ROWS = 32, TO_ROWS = 1048576 };
 //@ end
+#include "device/cuda/launch.h"
 #include "snippets/attention.cuh"
 #include "snippets/fragment.cuh"
 #include "snippets/mbarrier.cuh"
@@ -51,6 +52,8 @@ struct shared_t {
     unsigned long long full[STAGES], empty[STAGES];
     int last;
 };
+
+extern "C" __constant__ sf_cuda_launch sf_launch = {WARPS * 32 + 32, sizeof(shared_t), 1, KV_HEADS * MAX_CHUNKS, 1};
 
 using cursor_t = att_cursor<TILE_ROWS, 1, TO_ROWS>;
 using place_t = ring_place<STAGES>;
@@ -333,10 +336,10 @@ __device__ __forceinline__ void fold_partials(const sf_cuda_args &a, const att_w
         const int m = i / QUADS, quad = i % QUADS;
         const size_t first = parts.index(slots.row(m), slots.head(m), 0);
         const float4 *from = (const float4 *)parts.values(first) + quad;
-        float2 total = __ldcg(parts.stats(first));
-        float4 o = __ldcg(from);
+        float2 total = make_float2(-SF_INF, 0.0f);
+        float4 o = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
 #pragma unroll 8
-        for (int c = 1; c < w.chunks; c++) {
+        for (int c = 0; c < w.chunks; c++) {
             const float2 stats = __ldcg(parts.stats(first) + c);
             const float4 v = __ldcg(from + c * QUADS);
             const fold_scale f = fold_chunk(&total.x, &total.y, stats.x, stats.y);
@@ -360,21 +363,22 @@ __device__ __forceinline__ void consume(const sf_cuda_args &a, shared_t *s, curs
         state_t st, total;
         if (!cursor.work(item, &w)) continue;
         load_queries(a, slots_t{&w}, q);
-        chunk_run(s, w, w.chunk, q, &at, &total);
-        for (int chunk = w.chunk + 1; chunk < w.end_chunk; chunk++) {
+        if (w.end_chunk - w.chunk < w.chunks) {
+            chunk_run(s, w, w.chunk, q, &at, &st);
+            store_partial(a, w, st);
+            if (arrive_last(a, s, w)) fold_partials(a, w);
+            continue;
+        }
+        chunk_begin(&total);
+        for (int chunk = 0; chunk < w.chunks; chunk++) {
             chunk_run(s, w, chunk, q, &at, &st);
             fold_state(&total, &st);
         }
-        if (w.end_chunk - w.chunk == w.chunks) {
-            store_result(a, w, total);
-        } else {
-            store_partial(a, w, total);
-            if (arrive_last(a, s, w)) fold_partials(a, w);
-        }
+        store_result(a, w, total);
     }
 }
 
-extern "C" __global__ void __launch_bounds__(WARPS * 32 + 32) KERNEL_NAME(sf_cuda_args a) {
+extern "C" __global__ void __launch_bounds__(WARPS * 32 + 32, MT * HEAD_DIM <= 128 ? 2 : 1) KERNEL_NAME(sf_cuda_args a) {
     extern __shared__ __align__(1024) char raw[];
     shared_t *s = (shared_t *)raw;
     pass_release();

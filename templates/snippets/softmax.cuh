@@ -43,7 +43,7 @@ __device__ __forceinline__ float quad_sum(float v) {
     return __fadd_rn(v, __shfl_xor_sync(0xffffffffu, v, 2));
 }
 
-/* How a chunk (m, sum, values) joins what went before it. The first chunk is taken as it is. */
+/* How a chunk (m, sum, values) joins what went before it: at first (-inf, 0, 0). */
 struct fold_scale {
     float before, chunk;
 };

@@ -1,0 +1,281 @@
+//@ template attention_prefill
+//@ op attention
+//@ backend cuda
+//@ class pinned
+//@ rows 1..
+//@ name d${HEAD_DIM}
+//@ order: dims ascending in steps of 16; per tile of 64 keys a running maximum, keys ascending in steps of 16; chunks of CHUNK_TILES tiles from position 0 folded in ascending order (snippets/softmax.cuh)
+//@ param HEADS       int = 32 in 1..1024 from model.heads
+//@ param KV_HEADS    int = 8 in 1..1024 from model.kv_heads
+//@ param HEAD_DIM    int = 128 in 64..128 from model.head_dim
+//@ param PAGE        int = 64 in 64..64 from config.kv_page
+//@ param CONTEXT     int = 8192 in 1..1048576 from config.context
+//@ param CHUNK_TILES int = 4 in 1..64
+//@ param STAGES      int = 4 in 2..6
+//@ param FROM_ROWS   int = 1 in 1..1048576
+//@ prelude
+#ifndef KERNEL_NAME
+#define KERNEL_NAME attention_prefill_default
+#endif
+enum { HEADS = 32, KV_HEADS = 8, HEAD_DIM = 128, PAGE = 64, CONTEXT = 8192 };
+enum { CHUNK_TILES = 4, STAGES = 4, FROM_ROWS = 1 };
+//@ end
+#include "device/cuda/launch.h"
+#include "snippets/attention.cuh"
+#include "snippets/attention_wgmma.cuh"
+#include "snippets/hopper.cuh"
+#include "snippets/softmax.cuh"
+
+/* Many rows: the tensor cores are the limit. Two warpgroups hold 64 query slots each (rows x heads of one KV head) and
+ * walk the same KV tiles; a third fetches them. Bit for bit what attention_decode gives: the same steps in the same
+ * order, and wgmma and mma.sync agree on a step. Blocks of 384 threads, one a multiprocessor. */
+enum {
+    GROUPS = 2,
+    SLOTS = 64,
+    GROUP_ROWS = SLOTS / GROUP,
+    TILE_ROWS = GROUPS * GROUP_ROWS,
+    THREADS = GROUPS * 128 + 128
+};
+static_assert(GROUP_ROWS >= 1, "a warpgroup holds the heads of one row at least");
+static_assert(CONTEXT >= 1 && CHUNK_TILES >= 1, "whole chunks");
+
+struct shared_t {
+    char kv[STAGES][KV_HEAD_BYTES]; /* K, V */
+    char q[GROUPS][SLOTS * HEAD_DIM * 2];
+    unsigned long long full[STAGES], empty[STAGES];
+};
+
+extern "C" __constant__ sf_cuda_launch sf_launch = {THREADS, sizeof(shared_t), 1, KV_HEADS, 1};
+
+using cursor_t = att_cursor<TILE_ROWS, FROM_ROWS, 0x7fffffff>;
+using place_t = ring_place<STAGES>;
+
+__device__ __forceinline__ void produce(const sf_cuda_args &a, shared_t *s, cursor_t cursor) {
+    const int lane = (int)(threadIdx.x & 31);
+    place_t at;
+    int filled = 0;
+    for (int item = (int)blockIdx.x; cursor.seek(item); item += (int)gridDim.x) {
+        att_work w;
+        if (!cursor.work(item, &w)) continue;
+        int page = 0;
+        for (int tile = 0; tile < w.end_tile(); tile++) {
+            if (tile % 32 == 0 && tile + lane < w.end_tile()) page = w.pages[tile + lane];
+            const int own = __shfl_sync(0xffffffffu, page, tile % 32);
+            if (lane == 0) {
+                const unsigned bar = smem_at(&s->full[at.stage]);
+                if (filled >= STAGES) mbar_wait(smem_at(&s->empty[at.stage]), at.turn ^ 1);
+                mbar_expect(bar, KV_HEAD_BYTES);
+                bulk_load(smem_at(s->kv[at.stage]), kv_head_at(a.kv, own, w.kv_head), KV_HEAD_BYTES, bar);
+            }
+            filled++;
+            at.next();
+            __syncwarp();
+        }
+    }
+}
+
+/* A warpgroup's part of an item: slot m holds row m / GROUP with head m % GROUP of the KV head's. */
+struct part_t {
+    int row, rows, pos, kv_head;
+    __device__ __forceinline__ part_t(const att_work &w, int group)
+        : row(w.row + group * GROUP_ROWS), rows(max(0, min(GROUP_ROWS, w.rows - group * GROUP_ROWS))),
+          pos(w.pos + group * GROUP_ROWS), kv_head(w.kv_head) {}
+    __device__ __forceinline__ bool used(int m) const { return m < rows * GROUP; }
+    __device__ __forceinline__ size_t query(int m) const {
+        return (size_t)(row + m / GROUP) * HEADS + kv_head * GROUP + m % GROUP;
+    }
+    __device__ __forceinline__ int tiles(void) const { return rows == 0 ? 0 : (pos + rows + PAGE - 1) / PAGE; }
+};
+
+__device__ __forceinline__ void load_queries(const sf_cuda_args &a, const part_t &part, char *q, int group) {
+    const int thread = (int)(threadIdx.x & 127);
+    group_sync(1 + group, 128); /* the last item's queries have been used */
+    for (int i = thread; i < SLOTS * (HEAD_DIM / 8); i += 128) {
+        const int m = i / (HEAD_DIM / 8), chunk = i % (HEAD_DIM / 8);
+        const uint4 v = part.used(m) ? ((const uint4 *)a.in)[part.query(m) * (HEAD_DIM / 8) + chunk]
+                                     : make_uint4(0, 0, 0, 0);
+        *(uint4 *)(q + kv_chunk(m, chunk)) = v;
+    }
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    group_sync(1 + group, 128);
+}
+
+/* What a thread holds of a chunk: two slots' (8 apart) maximum, the 4 parts of their sums that are this lane's, and
+ * values o[4 j + 2 r + i]: slot r, dim 8 j + 2 (lane % 4) + i. */
+struct state_t {
+    row_max max[2];
+    float sum[2][4];
+    float o[HEAD_DIM / 2];
+};
+
+__device__ __forceinline__ void chunk_begin(state_t *st) {
+#pragma unroll
+    for (int r = 0; r < 2; r++) {
+        st->max[r] = row_max();
+#pragma unroll
+        for (int w = 0; w < 4; w++)
+            st->sum[r][w] = 0.0f;
+    }
+#pragma unroll
+    for (int i = 0; i < HEAD_DIM / 2; i++)
+        st->o[i] = 0.0f;
+}
+
+__device__ __forceinline__ void scores(unsigned q, unsigned k, float (&c)[32]) {
+    wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < HEAD_DIM / 16; i++) {
+        const unsigned at = (unsigned)(i / 4 * KV_HALF_BYTES + i % 4 * 32);
+        wgmma_scores(c, swizzled_low(q + at, 16), swizzled_low(k + at, 16), i > 0);
+    }
+    wgmma_finish();
+}
+
+/* limit[r]: the last key that slot r sees. */
+__device__ __forceinline__ void mask(const int *limit, int first_key, float (&c)[32]) {
+    const int lane = (int)(threadIdx.x & 31);
+#pragma unroll
+    for (int i = 0; i < 32; i++) {
+        const int key = first_key + i / 4 * 8 + (lane % 4) * 2 + (i & 1);
+        if (key > limit[i / 2 % 2]) c[i] = -SF_INF;
+    }
+}
+
+/* Scores to weights p (A fragments of 16 keys each), the sum's parts, and what was there before scaled. */
+__device__ __forceinline__ void weigh(float (&c)[32], state_t *st, unsigned (*p)[4]) {
+    float scale[2];
+#pragma unroll
+    for (int r = 0; r < 2; r++) {
+        float top = -SF_INF;
+#pragma unroll
+        for (int i = 0; i < 16; i++)
+            top = fmaxf(top, c[i / 2 * 4 + r * 2 + i % 2]);
+        scale[r] = st->max[r].update(quad_max(top));
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            float *e = c + k * 8 + r * 2;
+            e[0] = st->max[r].weight(e[0]);
+            e[1] = st->max[r].weight(e[1]);
+            e[4] = st->max[r].weight(e[4]);
+            e[5] = st->max[r].weight(e[5]);
+            st->sum[r][k] = __fmaf_rn(st->sum[r][k], scale[r], sum_part(e[0], e[1], e[4], e[5]));
+            p[k][r] = bf16_pair(e[0], e[1]);
+            p[k][r + 2] = bf16_pair(e[4], e[5]);
+        }
+    }
+    /* a scale of 1 changes nothing */
+    if (__any_sync(0xffffffffu, scale[0] != 1.0f || scale[1] != 1.0f)) {
+#pragma unroll
+        for (int i = 0; i < HEAD_DIM / 2; i++)
+            st->o[i] = __fmul_rn(st->o[i], scale[i / 2 % 2]);
+    }
+}
+
+__device__ __forceinline__ void add_values(unsigned v, unsigned (*p)[4], state_t *st) {
+    wgmma_fence();
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+        wgmma_values(st->o, p[k], swizzled_low(v + (unsigned)(k * 2048), KV_HALF_BYTES));
+    wgmma_finish();
+}
+
+/* Of the chunks before: values, maximum and sum of the two slots. */
+struct total_t {
+    float max[2], sum[2], o[HEAD_DIM / 2];
+};
+
+__device__ __forceinline__ void total_begin(total_t *total) {
+    total->max[0] = total->max[1] = -SF_INF;
+    total->sum[0] = total->sum[1] = 0.0f;
+#pragma unroll
+    for (int i = 0; i < HEAD_DIM / 2; i++)
+        total->o[i] = 0.0f;
+}
+
+__device__ __forceinline__ void chunk_end(const state_t &st, total_t *total) {
+    fold_scale f[2];
+#pragma unroll
+    for (int r = 0; r < 2; r++) {
+        const float *s = st.sum[r], sum = quad_sum(__fadd_rn(__fadd_rn(s[0], s[1]), __fadd_rn(s[2], s[3])));
+        f[r] = fold_chunk(&total->max[r], &total->sum[r], st.max[r].max, sum);
+    }
+#pragma unroll
+    for (int i = 0; i < HEAD_DIM / 2; i++)
+        total->o[i] = fold_value(f[i / 2 % 2], total->o[i], st.o[i]);
+}
+
+__device__ __forceinline__ void store_result(const sf_cuda_args &a, const part_t &part, int slot, const total_t &total) {
+    const int lane = (int)(threadIdx.x & 31);
+#pragma unroll
+    for (int r = 0; r < 2; r++) {
+        const int m = slot + r * 8;
+        if (!part.used(m)) continue;
+        const float inverse = fold_inverse(total.sum[r]);
+        unsigned *to = (unsigned *)a.out + part.query(m) * (HEAD_DIM / 2) + lane % 4;
+#pragma unroll
+        for (int j = 0; j < HEAD_DIM / 8; j++)
+            to[j * 4] = bf16_pair(__fmul_rn(total.o[j * 4 + r * 2], inverse),
+                                  __fmul_rn(total.o[j * 4 + r * 2 + 1], inverse));
+    }
+}
+
+/* One item; a tile beyond this warpgroup's rows is only let go. */
+__device__ __forceinline__ void consume_item(const sf_cuda_args &a, shared_t *s, const att_work &w, int group, place_t *at) {
+    const int lane = (int)(threadIdx.x & 31), slot = (int)(threadIdx.x & 127) / 32 * 16 + lane / 4;
+    const part_t part(w, group);
+    const int tiles = part.tiles();
+    const int limit[2] = {part.pos + slot / GROUP, part.pos + (slot + 8) / GROUP};
+    const unsigned q = smem_at(s->q[group]);
+    total_t total;
+    load_queries(a, part, s->q[group], group);
+    total_begin(&total);
+    for (int tile = 0; tile < tiles;) {
+        state_t st;
+        chunk_begin(&st);
+        for (const int end = min(tile + CHUNK_TILES, tiles); tile < end; tile++, at->next()) {
+            const unsigned kv = smem_at(s->kv[at->stage]);
+            float c[32];
+            unsigned p[4][4];
+            mbar_wait(smem_at(&s->full[at->stage]), at->turn);
+            scores(q, kv, c);
+            if (tile * PAGE + PAGE - 1 > part.pos) mask(limit, tile * PAGE, c);
+            weigh(c, &st, p);
+            add_values(kv + KV_TILE_BYTES, p, &st);
+            if (lane == 0) mbar_arrive(smem_at(&s->empty[at->stage]));
+        }
+        chunk_end(st, &total);
+    }
+    for (int tile = tiles; tile < w.end_tile(); tile++, at->next()) {
+        mbar_wait(smem_at(&s->full[at->stage]), at->turn);
+        if (lane == 0) mbar_arrive(smem_at(&s->empty[at->stage]));
+    }
+    store_result(a, part, slot, total);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1) KERNEL_NAME(sf_cuda_args a) {
+    extern __shared__ __align__(1024) char raw[];
+    shared_t *s = (shared_t *)raw;
+    const int group = (int)threadIdx.x / 128;
+    pass_release();
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < STAGES; i++) {
+            mbar_init(smem_at(&s->full[i]), 1);
+            mbar_init(smem_at(&s->empty[i]), GROUPS * 4);
+        }
+        mbar_init_done();
+    }
+    cursor_t cursor(a.block, false);
+    __syncthreads();
+    pass_wait();
+    if (group == GROUPS) {
+        registers_lower<24>();
+        if (threadIdx.x < GROUPS * 128 + 32) produce(a, s, cursor);
+    } else {
+        registers_raise<240>();
+        place_t at;
+        for (int item = (int)blockIdx.x; cursor.seek(item); item += (int)gridDim.x) {
+            att_work w;
+            if (cursor.work(item, &w)) consume_item(a, s, w, group, &at);
+        }
+    }
+}

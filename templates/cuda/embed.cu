@@ -1,0 +1,57 @@
+//@ template embed_cuda
+//@ op embed
+//@ backend cuda
+//@ class both
+//@ rows 1..
+//@ name
+//@ order: none, a copy
+//@ param DIM    int = 4096 in 8..1048576 from model.hidden
+//@ param PACKED int = 0 in 0..1
+//@ param T      int = 7 in 1..16
+//@ prelude
+#ifndef KERNEL_NAME
+#define KERNEL_NAME embed_cuda_default
+#endif
+enum { DIM = 4096, PACKED = 0, T = 7 };
+//@ end
+#include "device/cuda/launch.h"
+#include "snippets/block.cuh"
+#include "snippets/math.cuh"
+
+/* A block of 256 threads copies rows blockIdx.x, + gridDim.x ... of the bf16 table (a.weight) to fp32 (a.out). The
+ * table is row-major [vocab][DIM], or, PACKED, a matrix as templates/cuda/pack.cu packs it: groups of T tiles of 16
+ * rows, in a group [DIM / 16, padded to blocks of 4][T] fragments of m16n8k16's A, [32 lanes][8] each. */
+static_assert(DIM % 8 == 0, "loads of eight values");
+
+/* Index of element (token, k) with k even; k + 1 follows. */
+__device__ __forceinline__ size_t packed_at(int token, int k) {
+    const int tile = token / 16, m = token % 16, step = k / 16, kk = k % 16;
+    const size_t fragment = ((size_t)(tile / T) * ((DIM + 63) / 64 * 4) + step) * T + tile % T;
+    return fragment * 256 + (m % 8 * 4 + kk % 8 / 2) * 8 + (m / 8 + kk / 8 * 2) * 2;
+}
+
+extern "C" __constant__ sf_cuda_launch sf_launch = {256, 0, 1, 1, 1};
+
+extern "C" __global__ void __launch_bounds__(256) KERNEL_NAME(sf_cuda_args a) {
+    const int *tokens = block_ints(a.block, a.block->tokens);
+    pass_release();
+    pass_wait(); /* the sampler of an earlier pass may have written the tokens */
+    for (int row = (int)blockIdx.x; row < a.block->rows; row += (int)gridDim.x) {
+        const int token = tokens[row];
+        float *x = (float *)a.out + (size_t)row * DIM;
+        if (PACKED) {
+            for (int k = (int)threadIdx.x * 2; k < DIM; k += 512) {
+                const unsigned v = *(const unsigned *)((const unsigned short *)a.weight + packed_at(token, k));
+                *(float2 *)(x + k) = make_float2(bf16_float(v & 0xffffu), bf16_float(v >> 16));
+            }
+            continue;
+        }
+        for (int k = (int)threadIdx.x * 8; k < DIM; k += 2048) {
+            const uint4 v = *(const uint4 *)((const unsigned short *)a.weight + (size_t)token * DIM + k);
+            *(float4 *)(x + k) = make_float4(bf16_float(v.x & 0xffffu), bf16_float(v.x >> 16),
+                                             bf16_float(v.y & 0xffffu), bf16_float(v.y >> 16));
+            *(float4 *)(x + k + 4) = make_float4(bf16_float(v.z & 0xffffu), bf16_float(v.z >> 16),
+                                                 bf16_float(v.w & 0xffffu), bf16_float(v.w >> 16));
+        }
+    }
+}
