@@ -1,0 +1,142 @@
+/* Byte-pair merging as Hugging Face's Word::merge_all does it: a heap of candidate merges ordered by rank,
+ * then by position, so that a word of n bytes takes O(n log n). */
+#include "model/tokenizer_priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct sf_bpe_symbol {
+    int32_t id; /* -1: merged into its left neighbour */
+    int32_t prev, next;
+} symbol;
+
+/* A word met before in the same text: its ids are copied from where they stand in the output. */
+typedef struct sf_bpe_seen {
+    const char *word; /* NULL: free */
+    uint32_t len, count;
+    size_t ids;
+} seen;
+
+enum { CACHE = 4096, CACHE_WORD = 32 }; /* entries, and the bytes of the longest word kept */
+
+void sf_bpe_fini(sf_bpe *b) {
+    free(b->symbols);
+    free(b->heap);
+    free(b->cache);
+    *b = (sf_bpe){0};
+}
+
+static sf_code reserve(sf_bpe *b, size_t n, sf_err *err) {
+    if (n <= b->cap) return SF_OK;
+    size_t cap = b->cap ? b->cap : 64;
+    while (cap < n)
+        cap *= 2;
+    symbol *symbols = malloc(cap * sizeof *symbols);
+    uint64_t *heap = malloc(2 * cap * sizeof *heap);
+    if (!symbols || !heap) {
+        free(symbols);
+        free(heap);
+        return SF_FAIL(err, SF_NOMEM, "no memory for a word of %zu bytes", n);
+    }
+    free(b->symbols);
+    free(b->heap);
+    b->symbols = symbols;
+    b->heap = heap;
+    b->cap = cap;
+    return SF_OK;
+}
+
+/* A heap of four children a node, of rank << 32 | position. */
+static void push(uint64_t *heap, size_t *n, uint64_t e) {
+    size_t i = (*n)++;
+    for (size_t up; i && e < heap[up = (i - 1) / 4]; i = up)
+        heap[i] = heap[up];
+    heap[i] = e;
+}
+
+static uint64_t pop(uint64_t *heap, size_t *n) {
+    uint64_t top = heap[0], last = heap[--*n];
+    size_t i = 0;
+    for (size_t c; (c = 4 * i + 1) < *n; i = c) {
+        size_t end = c + 4 < *n ? c + 4 : *n;
+        for (size_t k = c + 1; k < end; k++)
+            if (heap[k] < heap[c]) c = k;
+        if (last <= heap[c]) break;
+        heap[i] = heap[c];
+    }
+    heap[i] = last;
+    return top;
+}
+
+static void propose(const sf_tokenizer *t, const symbol *s, uint64_t *heap, size_t *n, int32_t pos) {
+    int32_t next = pos < 0 ? -1 : s[pos].next;
+    if (next < 0) return;
+    const sf_merge *m = sf_tokenizer_merge(t, s[pos].id, s[next].id);
+    if (m) push(heap, n, (uint64_t)m->rank << 32 | (uint32_t)pos);
+}
+
+/* A proposal still holds when the pair at its place makes the same token. The heap never holds more than two
+ * entries a symbol: each of the fewer than n merges takes one and adds at most two. */
+static void merge_all(const sf_tokenizer *t, symbol *s, uint64_t *heap, int32_t count) {
+    size_t n = 0;
+    for (int32_t i = 0; i < count; i++)
+        propose(t, s, heap, &n, i);
+    while (n) {
+        uint64_t e = pop(heap, &n);
+        int32_t pos = (int32_t)(uint32_t)e, id = t->merge_ids[e >> 32];
+        symbol *left = &s[pos];
+        if (left->id < 0 || left->next < 0) continue;
+        symbol *right = &s[left->next];
+        const sf_merge *m = sf_tokenizer_merge(t, left->id, right->id);
+        if (!m || m->id != id) continue;
+        left->id = id;
+        left->next = right->next;
+        right->id = -1;
+        if (left->next >= 0) s[left->next].prev = pos;
+        propose(t, s, heap, &n, left->prev);
+        propose(t, s, heap, &n, pos);
+    }
+}
+
+static sf_code merge_word(const sf_tokenizer *t, sf_bpe *b, const char *word, size_t len, sf_ids *out,
+                          sf_err *err) {
+    if (len > INT32_MAX / 4) return SF_FAIL(err, SF_FULL, "a word of %zu bytes", len);
+    SF_TRY(reserve(b, len, err));
+    int32_t n = 0;
+    for (size_t i = 0; i < len; i++) {
+        int32_t id = t->byte_id[(uint8_t)word[i]];
+        if (id < 0) continue;
+        b->symbols[n] = (symbol){id, n - 1, n + 1};
+        n++;
+    }
+    if (!n) return SF_OK;
+    b->symbols[n - 1].next = -1;
+    if (n > 1) merge_all(t, b->symbols, b->heap, n);
+    for (int32_t i = 0; i >= 0; i = b->symbols[i].next)
+        SF_TRY(sf_ids_push(out, b->symbols[i].id, err));
+    return SF_OK;
+}
+
+static seen *slot(sf_bpe *b, const char *word, size_t len) {
+    uint64_t h = len;
+    for (size_t i = 0; i < len; i++)
+        h = (h ^ (uint8_t)word[i]) * 0x100000001b3u;
+    return &b->cache[(h ^ h >> 25) % CACHE];
+}
+
+sf_code sf_bpe_word(const sf_tokenizer *t, sf_bpe *b, const char *word, size_t len, sf_ids *out,
+                    sf_err *err) {
+    if (len < 2 || len > CACHE_WORD) return merge_word(t, b, word, len, out, err);
+    if (!b->cache) b->cache = calloc(CACHE, sizeof *b->cache);
+    if (!b->cache) return SF_FAIL(err, SF_NOMEM, "no memory for a cache of words");
+    seen *hit = slot(b, word, len);
+    size_t at = out->len;
+    if (!hit->word || hit->len != len || memcmp(hit->word, word, len) != 0) {
+        SF_TRY(merge_word(t, b, word, len, out, err));
+        *hit = (seen){word, (uint32_t)len, (uint32_t)(out->len - at), at};
+        return SF_OK;
+    }
+    for (size_t i = 0; i < hit->count; i++)
+        SF_TRY(sf_ids_push(out, out->data[hit->ids + i], err));
+    return SF_OK;
+}

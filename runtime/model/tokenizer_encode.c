@@ -1,0 +1,106 @@
+#include "model/tokenizer_priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void sf_ids_fini(sf_ids *ids) {
+    free(ids->data);
+    *ids = (sf_ids){0};
+}
+
+sf_code sf_ids_push(sf_ids *ids, int32_t id, sf_err *err) {
+    if (ids->len == ids->cap) {
+        size_t cap = ids->cap ? ids->cap * 2 : 64;
+        int32_t *data = realloc(ids->data, cap * sizeof *data);
+        if (!data) return SF_FAIL(err, SF_NOMEM, "no memory for %zu token ids", cap);
+        ids->data = data;
+        ids->cap = cap;
+    }
+    ids->data[ids->len++] = id;
+    return SF_OK;
+}
+
+size_t sf_utf8_char(const char *s, size_t len, int32_t *cp, size_t *bad) {
+    const unsigned char *u = (const unsigned char *)s;
+    unsigned char c = u[0], low = 0x80, high = 0xbf; /* bounds of the second byte */
+    *bad = 1;
+    if (c < 0x80) {
+        *cp = c;
+        return 1;
+    }
+    if (c < 0xc2 || c > 0xf4) return 0;
+    size_t n = c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+    if (c == 0xe0) low = 0xa0;
+    if (c == 0xed) high = 0x9f;
+    if (c == 0xf0) low = 0x90;
+    if (c == 0xf4) high = 0x8f;
+    int32_t v = c & (0x7f >> n);
+    for (size_t i = 1; i < n; i++) {
+        if (i >= len || u[i] < low || u[i] > high) {
+            *bad = i;
+            return 0;
+        }
+        v = v << 6 | (u[i] & 0x3f);
+        low = 0x80;
+        high = 0xbf;
+    }
+    *cp = v;
+    return n;
+}
+
+static sf_code check_utf8(const char *text, size_t len, sf_err *err) {
+    for (size_t i = 0, n, bad; i < len; i += n) {
+        uint64_t eight;
+        if (i + 8 <= len) {
+            memcpy(&eight, text + i, 8);
+            n = 8;
+            if (!(eight & 0x8080808080808080u)) continue;
+        }
+        int32_t cp;
+        n = sf_utf8_char(text + i, len - i, &cp, &bad);
+        if (!n) return SF_FAIL(err, SF_FORMAT, "text is not valid UTF-8 at byte %zu", i);
+    }
+    return SF_OK;
+}
+
+static sf_code encode_words(const sf_tokenizer *t, sf_bpe *b, const char *text, size_t len, sf_ids *out,
+                            sf_err *err) {
+    for (size_t i = 0, n; i < len; i += n) {
+        n = sf_split_smollm(text + i, len - i);
+        SF_TRY(sf_bpe_word(t, b, text + i, n, out, err));
+    }
+    return SF_OK;
+}
+
+static sf_code encode(const sf_tokenizer *t, sf_bpe *b, const char *text, size_t len, const uint8_t *plain,
+                      sf_ids *out, sf_err *err) {
+    bool starts[256] = {false}; /* first bytes of special tokens */
+    for (int32_t c = t->trie[0].child; c; c = t->trie[c].sibling)
+        starts[t->trie[c].byte] = true;
+    size_t from = 0, at = 0;
+    while (plain && at < len) {
+        size_t n = 0;
+        int32_t id = -1;
+        if (starts[(uint8_t)text[at]] && !plain[at])
+            id = sf_tokenizer_special_at(t, text + at, len - at, plain + at, &n);
+        if (id < 0) {
+            at++;
+            continue;
+        }
+        SF_TRY(encode_words(t, b, text + from, at - from, out, err));
+        SF_TRY(sf_ids_push(out, id, err));
+        from = at += n;
+    }
+    return encode_words(t, b, text + from, len - from, out, err);
+}
+
+sf_code sf_tokenizer_encode(const sf_tokenizer *t, const char *text, size_t len, const uint8_t *plain,
+                            sf_ids *out, sf_err *err) {
+    size_t before = out->len;
+    sf_bpe b = {0};
+    sf_code rc = check_utf8(text, len, err);
+    if (rc == SF_OK) rc = encode(t, &b, text, len, plain, out, err);
+    if (rc != SF_OK) out->len = before;
+    sf_bpe_fini(&b);
+    return rc;
+}
