@@ -15,14 +15,15 @@
 //@ param STAGES      int = 3 in 2..6
 //@ param SPLIT_ROWS  int = 32 in 1..4096
 //@ param TO_ROWS     int = 1048576 in 1..1048576
+//@ param GRID        int = 264 in 1..65536
 //@ prelude
 #ifndef KERNEL_NAME
-#define KERNEL_NAME attention_decode_default
+#define KERNEL_NAME   attention_decode_default
+#define KERNEL_LAUNCH attention_decode_default_launch
 #endif
 enum { HEADS = 32, KV_HEADS = 8, HEAD_DIM = 128, PAGE = 64, CONTEXT = 8192 };
-enum { CHUNK_TILES = 4, MT = 1, STAGES = 3, SPLIT_ROWS = 32, TO_ROWS = 1048576 };
+enum { CHUNK_TILES = 4, MT = 1, STAGES = 3, SPLIT_ROWS = 32, TO_ROWS = 1048576, GRID = 264 };
 //@ end
-#include "device/cuda/launch.h"
 #include "snippets/attention.cuh"
 #include "snippets/fragment.cuh"
 #include "snippets/mbarrier.cuh"
@@ -53,7 +54,7 @@ struct shared_t {
     int last;
 };
 
-extern "C" __constant__ sf_cuda_launch sf_launch = {WARPS * 32 + 32, sizeof(shared_t), 1, KV_HEADS * MAX_CHUNKS, 1};
+extern "C" __device__ const sf_cuda_launch KERNEL_LAUNCH = {GRID, WARPS * 32 + 32, (int)sizeof(shared_t), 1};
 
 using cursor_t = att_cursor<TILE_ROWS, 1, TO_ROWS>;
 using place_t = ring_place<STAGES>;

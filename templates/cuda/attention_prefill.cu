@@ -13,14 +13,15 @@
 //@ param CHUNK_TILES int = 4 in 1..64
 //@ param STAGES      int = 4 in 2..6
 //@ param FROM_ROWS   int = 1 in 1..1048576
+//@ param GRID        int = 132 in 1..65536
 //@ prelude
 #ifndef KERNEL_NAME
-#define KERNEL_NAME attention_prefill_default
+#define KERNEL_NAME   attention_prefill_default
+#define KERNEL_LAUNCH attention_prefill_default_launch
 #endif
 enum { HEADS = 32, KV_HEADS = 8, HEAD_DIM = 128, PAGE = 64, CONTEXT = 8192 };
-enum { CHUNK_TILES = 4, STAGES = 4, FROM_ROWS = 1 };
+enum { CHUNK_TILES = 4, STAGES = 4, FROM_ROWS = 1, GRID = 132 };
 //@ end
-#include "device/cuda/launch.h"
 #include "snippets/attention.cuh"
 #include "snippets/attention_wgmma.cuh"
 #include "snippets/hopper.cuh"
@@ -45,7 +46,7 @@ struct shared_t {
     unsigned long long full[STAGES], empty[STAGES];
 };
 
-extern "C" __constant__ sf_cuda_launch sf_launch = {THREADS, sizeof(shared_t), 1, KV_HEADS, 1};
+extern "C" __device__ const sf_cuda_launch KERNEL_LAUNCH = {GRID, THREADS, (int)sizeof(shared_t), 1};
 
 using cursor_t = att_cursor<TILE_ROWS, FROM_ROWS, 0x7fffffff>;
 using place_t = ring_place<STAGES>;

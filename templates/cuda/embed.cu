@@ -8,13 +8,14 @@
 //@ param DIM    int = 4096 in 8..1048576 from model.hidden
 //@ param PACKED int = 0 in 0..1
 //@ param T      int = 7 in 1..16
+//@ param GRID   int = 264 in 1..65536
 //@ prelude
 #ifndef KERNEL_NAME
-#define KERNEL_NAME embed_cuda_default
+#define KERNEL_NAME   embed_cuda_default
+#define KERNEL_LAUNCH embed_cuda_default_launch
 #endif
-enum { DIM = 4096, PACKED = 0, T = 7 };
+enum { DIM = 4096, PACKED = 0, T = 7, GRID = 264 };
 //@ end
-#include "device/cuda/launch.h"
 #include "snippets/block.cuh"
 #include "snippets/math.cuh"
 
@@ -30,7 +31,7 @@ __device__ __forceinline__ size_t packed_at(int token, int k) {
     return fragment * 256 + (m % 8 * 4 + kk % 8 / 2) * 8 + (m / 8 + kk / 8 * 2) * 2;
 }
 
-extern "C" __constant__ sf_cuda_launch sf_launch = {256, 0, 1, 1, 1};
+extern "C" __device__ const sf_cuda_launch KERNEL_LAUNCH = {GRID, 256, 0, 1};
 
 extern "C" __global__ void __launch_bounds__(256) KERNEL_NAME(sf_cuda_args a) {
     const int *tokens = block_ints(a.block, a.block->tokens);

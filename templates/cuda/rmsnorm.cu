@@ -8,14 +8,15 @@
 //@ param K      int = 4096 in 4..1048576 from op.k
 //@ param GATHER int = 0 in 0..1 from op.input_rows
 //@ param EPS    float = 1e-5 in 0..1 from model.norm_eps
+//@ param GRID   int = 264 in 1..65536
 //@ prelude
 #ifndef KERNEL_NAME
-#define KERNEL_NAME rmsnorm_cuda_default
+#define KERNEL_NAME   rmsnorm_cuda_default
+#define KERNEL_LAUNCH rmsnorm_cuda_default_launch
 #endif
-enum { K = 4096, GATHER = 0 };
+enum { K = 4096, GATHER = 0, GRID = 264 };
 static const float EPS = 1e-5f;
 //@ end
-#include "device/cuda/launch.h"
 #include "snippets/block.cuh"
 #include "snippets/math.cuh"
 
@@ -37,7 +38,7 @@ __device__ __forceinline__ float block_sum(float4 own, float *warps) {
                      __fadd_rn(__fadd_rn(warps[4], warps[5]), __fadd_rn(warps[6], warps[7])));
 }
 
-extern "C" __constant__ sf_cuda_launch sf_launch = {THREADS, 0, 1, 1, 1};
+extern "C" __device__ const sf_cuda_launch KERNEL_LAUNCH = {GRID, THREADS, 0, 1};
 
 extern "C" __global__ void __launch_bounds__(THREADS) KERNEL_NAME(sf_cuda_args a) {
     __shared__ float warps[THREADS / 32];

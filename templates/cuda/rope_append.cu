@@ -9,13 +9,14 @@
 //@ param KV_HEADS int = 8 in 1..1024 from model.kv_heads
 //@ param HEAD_DIM int = 128 in 64..128 from model.head_dim
 //@ param PAGE     int = 64 in 64..64 from config.kv_page
+//@ param GRID     int = 264 in 1..65536
 //@ prelude
 #ifndef KERNEL_NAME
-#define KERNEL_NAME rope_append_cuda_default
+#define KERNEL_NAME   rope_append_cuda_default
+#define KERNEL_LAUNCH rope_append_cuda_default_launch
 #endif
-enum { HEADS = 32, KV_HEADS = 8, HEAD_DIM = 128, PAGE = 64 };
+enum { HEADS = 32, KV_HEADS = 8, HEAD_DIM = 128, PAGE = 64, GRID = 264 };
 //@ end
-#include "device/cuda/launch.h"
 #include "snippets/block.cuh"
 #include "snippets/kv.cuh"
 #include "snippets/math.cuh"
@@ -57,7 +58,7 @@ __device__ __forceinline__ void saturate(float *v) {
         v[i] = fminf(fmaxf(v[i], -most), most); /* NaN: -most */
 }
 
-extern "C" __constant__ sf_cuda_launch sf_launch = {256, 0, 1, (ROW_ITEMS + 255) / 256, 1};
+extern "C" __device__ const sf_cuda_launch KERNEL_LAUNCH = {GRID, 256, 0, 1};
 
 extern "C" __global__ void __launch_bounds__(256) KERNEL_NAME(sf_cuda_args a) {
     const sf_cuda_block *b = a.block;
