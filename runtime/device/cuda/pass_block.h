@@ -50,6 +50,7 @@ typedef struct sf_cuda_args {
 typedef struct sf_cuda_launch {
     int grid, threads, shared; /* thread blocks; threads each; dynamic shared memory in bytes */
     int pdl;                   /* 1: launched with programmatic stream serialization */
+    int cluster;               /* blocks of a cluster, a divisor of grid; 0: no clusters */
 } sf_cuda_launch;
 
 #endif
