@@ -1,0 +1,147 @@
+/* The tiny plan's kernels alone: no size is a multiple of a vector's. Products, attention and sampling have
+ * tests of their own. */
+#include "tiny.h"
+
+#include "device/cpu/rope.h"
+#include "ref.h"
+
+enum { ROWS = 40, COLS = 512, GUARD = 16 };
+
+static const sf_plan *const plan = &sf_the_plan;
+static kit_random rnd = {21, 0};
+
+static const sf_op_desc *find_op(const char *name) {
+    for (int i = 0; i < plan->n_ops; i++)
+        if (strcmp(plan->ops[i].name, name) == 0) return plan->ops + i;
+    fail_msg("no op %s", name);
+    return NULL;
+}
+
+static sf_cpu_kernel_fn *kernel(const sf_op_desc *op, sf_class cls, int isa, int rows) {
+    const sf_route *r = op->routes[cls];
+    while (r->rows_max < rows)
+        r++;
+    return plan->kernels[r->kernel].cpu[isa];
+}
+
+static void embed_copies_rows(void **state) {
+    const tiny *t = *state;
+    const sf_op_desc *op = find_op("embed");
+    const int n = plan->weights[op->weight].n, k = plan->weights[op->weight].k;
+    const uint16_t *w = sf_weights_get(t->weights, op->weight, 0);
+    for (int isa = 0; isa < SF_ISA_COUNT; isa++) {
+        static float x[ROWS * COLS + GUARD];
+        if (!sf_cpu_isa_here((sf_isa)isa)) continue;
+        memset(x, 0xff, sizeof x);
+        const sf_cpu_args a = {.rows = ROWS, .in = t->tokens, .out = x, .weight = w};
+        kit_run(kernel(op, SF_CLASS_PINNED, isa, ROWS), &a, 3);
+        for (int r = 0; r < ROWS; r++)
+            for (int i = 0; i < k; i++)
+                assert_true(x[r * k + i] == sf_bf16_to_f32(w[kit_packed_at(n, k, 1, t->tokens[r], i)]));
+        assert_true(isnan(x[ROWS * k]));
+    }
+}
+
+static void rmsnorm_is_near_its_reference(void **state) {
+    (void)state;
+    const char *names[] = {"attn_norm", "final_norm"};
+    for (int o = 0; o < 2; o++) {
+        const sf_op_desc *op = find_op(names[o]);
+        static float x[ROWS * COLS], weight[COLS], want[ROWS * COLS];
+        int32_t gather[ROWS];
+        for (int i = 0; i < ROWS * op->k; i++)
+            x[i] = kit_normal(&rnd) * 3;
+        for (int i = 0; i < op->k; i++)
+            weight[i] = 1 + kit_normal(&rnd) * 0.2f;
+        for (int i = 0; i < ROWS / 2; i++)
+            gather[i] = 2 * i + 1;
+        sf_ref_rmsnorm(x, weight, ROWS, op->k, plan->model.norm_eps, want);
+        for (int isa = 0; isa < SF_ISA_COUNT; isa++) {
+            static uint16_t y[2][ROWS * COLS + GUARD];
+            const int head = op->scope == SF_SCOPE_HEAD, rows = head ? ROWS / 2 : ROWS;
+            if (!sf_cpu_isa_here((sf_isa)isa)) continue;
+            memset(y[isa > 0], 0xff, sizeof y[0]);
+            const sf_cpu_args a = {
+                .rows = rows, .in = x, .out = y[isa > 0], .weight = weight, .gather = gather};
+            kit_run(kernel(op, SF_CLASS_PINNED, isa, rows), &a, 1 + isa);
+            for (int r = 0; r < rows; r++)
+                for (int i = 0; i < op->k; i++)
+                    kit_near(sf_bf16_to_f32(y[isa > 0][r * op->k + i]),
+                             want[(head ? gather[r] : r) * op->k + i], 0.005f);
+            assert_int_equal(y[isa > 0][rows * op->k], 0xffff);
+            if (isa > 0) assert_memory_equal(y[0], y[1], sizeof y[0]);
+        }
+    }
+}
+
+static void rope_append_is_near_its_reference(void **state) {
+    (void)state;
+    const sf_op_desc *op = find_op("rope_append");
+    const sf_model_desc *m = &plan->model;
+    const int all = m->heads + 2 * m->kv_heads, d = m->head_dim, page = plan->page_size;
+    const size_t stride = (size_t)m->kv_heads * sf_cpu_kv_head_size(page, d) * 2;
+    static const int32_t pages[] = {2, 0, 3, 1};
+    static float qkv[ROWS * COLS], table[64 * 64];
+    static uint16_t q[2][ROWS * COLS], kv[2][4 * COLS * 64];
+    sf_cpu_row row[ROWS];
+    double freq[32];
+    assert_true(stride * 4 <= sizeof kv[0] && 4 * page >= ROWS + 3 && d <= 64);
+    for (int i = 0; i < d / 2; i++)
+        freq[i] = sf_rope_frequency(m->rope_theta, i, d);
+    for (int p = 0; p < 64; p++)
+        sf_rope_row(freq, d, p, table + p * d);
+    for (int i = 0; i < ROWS * all * d; i++)
+        qkv[i] = kit_normal(&rnd);
+    for (int r = 0; r < ROWS; r++)
+        row[r] = (sf_cpu_row){.pos = r + 3, .pages = pages};
+    for (int isa = 0; isa < SF_ISA_COUNT; isa++) {
+        if (!sf_cpu_isa_here((sf_isa)isa)) continue;
+        uint16_t *to = kv[isa > 0];
+        memset(to, 0xff, sizeof kv[0]);
+        memset(q[isa > 0], 0xff, sizeof q[0]);
+        const sf_cpu_args a = {.rows = ROWS,
+                               .in = qkv,
+                               .out = q[isa > 0],
+                               .row = row,
+                               .kv = (uint8_t *)to,
+                               .page_stride = stride,
+                               .rope = table};
+        kit_run(kernel(op, SF_CLASS_PINNED, isa, ROWS), &a, 2);
+        for (int i = 0; i < ROWS * all; i++) {
+            const int r = i / all, h = i % all, pos = r + 3, at = pos % page;
+            float want[64];
+            memcpy(want, qkv + i * d, (size_t)d * 4);
+            if (h < m->heads + m->kv_heads) sf_ref_rope(want, d, pos, m->rope_theta);
+            const uint16_t *head = to + (size_t)pages[pos / page] * stride / 2 +
+                                   (size_t)((h - m->heads) % m->kv_heads) * sf_cpu_kv_head_size(page, d);
+            for (int j = 0; j < d && h < m->heads; j++)
+                kit_near(sf_bf16_to_f32(q[isa > 0][(r * m->heads + h) * d + j]), want[j] / sqrtf((float)d),
+                         0.004f);
+            for (int j = 0; j < d && h >= m->heads; j++)
+                kit_near(sf_bf16_to_f32(h < m->heads + m->kv_heads
+                                            ? head[sf_cpu_kv_k_at(d, at, j)]
+                                            : head[sf_cpu_kv_k_size(page, d) + sf_cpu_kv_v_at(page, at, j)]),
+                         want[j], 0.004f);
+        }
+        if (isa > 0) assert_memory_equal(q[0], q[1], sizeof q[0]);
+        if (isa > 0) assert_memory_equal(kv[0], kv[1], sizeof kv[0]);
+    }
+}
+
+static void the_plan_names_a_kernel_for_every_instruction_set(void **state) {
+    (void)state;
+    for (int i = 0; i < plan->n_kernels; i++) {
+        assert_non_null(plan->kernels[i].cpu[SF_ISA_GENERIC]);
+        assert_non_null(plan->kernels[i].cpu[sf_cpu_isa_best(plan)]);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(embed_copies_rows),
+        cmocka_unit_test(rmsnorm_is_near_its_reference),
+        cmocka_unit_test(rope_append_is_near_its_reference),
+        cmocka_unit_test(the_plan_names_a_kernel_for_every_instruction_set),
+    };
+    return cmocka_run_group_tests(tests, tiny_setup, tiny_teardown);
+}
