@@ -10,9 +10,9 @@
 
 typedef struct sf_chat sf_chat;
 
-/* Parses a template. name is for messages ("chat_template"). Errors (unsupported construct, syntax) carry
- * name:line:column. bos and eos (may be NULL) become the variables bos_token and eos_token. Immutable
- * afterwards. */
+/* Parses a template. name is for messages ("chat_template"); it must outlive the chat and its error records.
+ * Errors (unsupported construct, syntax) carry name:line:column. bos and eos (may be NULL) become the
+ * variables bos_token and eos_token. Immutable afterwards. */
 SF_CHECKED sf_code sf_chat_open(const char *name, const char *source, size_t len, const char *bos,
                                 const char *eos, sf_chat **out, sf_err *err);
 void sf_chat_close(sf_chat *c);

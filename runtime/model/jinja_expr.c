@@ -69,7 +69,7 @@ sf_code sf_jparse_expect(sf_jparser *p, sf_jtok_type type, int op, const char *w
 
 sf_code sf_jparse_node(sf_jparser *p, sf_jnode_type type, sf_jnode **out) {
     sf_jnode *n = sf_jarena_get(p->arena, sizeof *n);
-    if (!n) return sf_jparse_fail(p, SF_NOMEM, "template too large");
+    if (!n) return sf_jparse_fail(p, SF_FULL, "template too large");
     n->type = type;
     n->line = p->tok->line;
     n->col = p->tok->col;
@@ -81,7 +81,7 @@ sf_code sf_jparse_node(sf_jparser *p, sf_jnode_type type, sf_jnode **out) {
 static sf_code grow(sf_jparser *p, void *array, size_t n) {
     if (n & (n - 1)) return SF_OK;
     void *fresh = sf_jarena_get(p->arena, (n ? n * 2 : 1) * sizeof(void *));
-    if (!fresh) return sf_jparse_fail(p, SF_NOMEM, "template too large");
+    if (!fresh) return sf_jparse_fail(p, SF_FULL, "template too large");
     if (n) memcpy(fresh, *(void **)array, n * sizeof(void *));
     memcpy(array, &fresh, sizeof fresh);
     return SF_OK;
@@ -95,7 +95,7 @@ sf_code sf_jparse_append(sf_jparser *p, sf_jnode *list, sf_jnode *item) {
 
 static sf_code string_value(sf_jparser *p, const char *data, size_t len, sf_jv *out) {
     sf_jstr *s = sf_jarena_get(p->arena, sizeof *s);
-    if (!s) return sf_jparse_fail(p, SF_NOMEM, "template too large");
+    if (!s) return sf_jparse_fail(p, SF_FULL, "template too large");
     *s = (sf_jstr){.data = data, .len = len};
     for (size_t i = 0; i < len; i++)
         s->chars += ((unsigned char)data[i] & 0xc0) != 0x80;
@@ -110,7 +110,7 @@ static sf_code parse_string(sf_jparser *p, sf_jnode *n) {
     for (; p->tok->type == SF_JT_STRING; p->tok++)
         len += p->tok->len;
     char *data = sf_jarena_get(p->arena, len + 1);
-    if (!data) return sf_jparse_fail(p, SF_NOMEM, "template too large");
+    if (!data) return sf_jparse_fail(p, SF_FULL, "template too large");
     for (const sf_jtok *t = first; t < p->tok; t++) {
         memcpy(data + at, t->text, t->len);
         at += t->len;

@@ -130,7 +130,7 @@ static sf_code equal_any(sf_jx *x, sf_jv a, sf_jv b, bool *out) {
         return SF_OK;
     }
     *out = a.kind == b.kind;
-    if (!*out) return SF_OK;
+    if (!*out || (a.kind >= SF_JV_LIST && a.u.list == b.u.list)) return SF_OK;
     switch (a.kind) {
     case SF_JV_UNDEF:
     case SF_JV_NONE:

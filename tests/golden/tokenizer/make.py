@@ -19,20 +19,33 @@ HERE = pathlib.Path(__file__).resolve().parent
 SOURCES = HERE.parents[2]
 
 
-def tokenizer(path):
+def read_parts(path):
     import gguf
     fields = gguf.GGUFReader(path).fields
     get = lambda key: fields["tokenizer.ggml." + key].contents()
     assert get("model") == "gpt2" and get("pre") == "smollm"
-    tokens, types = get("tokens"), get("token_type")
-    merges = [tuple(m.split(" ")) for m in get("merges")]
-    t = Tokenizer(models.BPE({s: i for i, s in enumerate(tokens)}, merges, fuse_unk=False))
+    return get("tokens"), get("merges"), get("token_type")
+
+
+def small_parts(parts, n_merges):
+    """The first merges, and the tokens that they and the bytes need: a vocabulary that tests can carry."""
+    tokens, merges, types = parts
+    merges = merges[:n_merges]
+    made = {m.replace(" ", "") for m in merges}
+    keep = [i for i, s in enumerate(tokens) if len(s) == 1 or types[i] != 1 or s in made]
+    return [tokens[i] for i in keep], merges, [types[i] for i in keep]
+
+
+def tokenizer(parts):
+    tokens, merges, types = parts
+    pairs = [tuple(m.split(" ")) for m in merges]
+    t = Tokenizer(models.BPE({s: i for i, s in enumerate(tokens)}, pairs, fuse_unk=False))
     t.pre_tokenizer = pre_tokenizers.Sequence([
         pre_tokenizers.Digits(individual_digits=True),
         pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)])
     special = [s for s, kind in zip(tokens, types) if kind in (3, 4)]
     t.add_special_tokens([AddedToken(s, normalized=False, special=True) for s in special])
-    return t, special
+    return t
 
 
 def ids(t, text, special):
@@ -163,18 +176,22 @@ def random_text(rng, special):
 
 
 def golden(path):
-    t, _ = tokenizer(path)
+    parts = read_parts(path)
+    small = small_parts(parts, 400)
+    t, u = tokenizer(parts), tokenizer(small)
     rng = random.Random(20260307)
     texts = HARD + CODE + SCRIPTS + SPECIALS + [a + b for a in (" ", "\n", "1", "x") for b in SCRIPTS]
-    texts += [random_text(rng, True) for _ in range(150)]
-    rows = [{"text": s, "special": special, "ids": ids(t, s, special)} for s in texts for special in (False, True)
-            if not special or ids(t, s, True) != ids(t, s, False)]
+    texts += [random_text(rng, True) for _ in range(120)]
+    rows = [{"text": s, "special": special, "ids": ids(t, s, special), "small": ids(u, s, special)}
+            for s in texts for special in (False, True) if not special or ids(t, s, True) != ids(t, s, False)]
     with open(HERE / "golden.json", "w", encoding="utf-8", newline="\n") as f:
-        f.write("[\n" + ",\n".join(json.dumps(row, ensure_ascii=True) for row in rows) + "\n]\n")
+        for key, value in zip(("tokens", "merges", "types"), small):
+            f.write(("{\n" if key == "tokens" else "") + f'"{key}": {json.dumps(value)},\n')
+        f.write('"rows": [\n' + ",\n".join(json.dumps(row) for row in rows) + "\n]\n}\n")
 
 
 def compare(path, program, count):
-    t, _ = tokenizer(path)
+    t = tokenizer(read_parts(path))
     rng = random.Random(7)
     texts = [(random_text(rng, True), rng.random() < 0.5) for _ in range(count)]
     big = ""
