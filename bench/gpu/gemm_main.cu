@@ -1,0 +1,46 @@
+/* gemm compile|check|time|all [--root DIR] [--cache DIR] [--json FILE]: the pinned matrix products on this GPU. */
+#include <cstring>
+#include <fstream>
+#include "gemm_check.h"
+#include "gemm_time.h"
+
+static int check_all() {
+    int failures = 0;
+    for (const gemm_model *m : {&smollm2_135m(), &llama_8b()}) {
+        for (const gemm_op &op : m->layer) failures += gemm_check(op);
+        failures += gemm_check(m->head);
+    }
+    std::printf("%s: %d failures\n", failures ? "FAILED" : "passed", failures);
+    return failures;
+}
+
+static void time_all(const cudaDeviceProp &gpu, const char *file) {
+    int driver = 0;
+    CUDA_OK(cudaDriverGetVersion(&driver));
+    std::string json = "{\n  \"gpu\": \"" + std::string(gpu.name) + "\",\n  \"driver_cuda\": " + std::to_string(driver) +
+                       ",\n  \"results\": [\n";
+    for (const gemm_model *m : {&llama_8b(), &smollm2_135m()}) gemm_time(*m, &json);
+    json.erase(json.rfind(','), 1);
+    json += "  ]\n}\n";
+    if (file) std::ofstream(file) << json;
+}
+
+int main(int argc, char **argv) {
+    const char *verb = argc > 1 ? argv[1] : "all", *file = nullptr;
+    for (int i = 2; i + 1 < argc; i += 2) {
+        if (!std::strcmp(argv[i], "--root")) the_places.root = argv[i + 1];
+        else if (!std::strcmp(argv[i], "--cache")) the_places.cache = argv[i + 1];
+        else if (!std::strcmp(argv[i], "--json")) file = argv[i + 1];
+    }
+    const bool all = !std::strcmp(verb, "all");
+    if (!std::strcmp(verb, "compile")) {
+        gemm_compile_all();
+        return 0;
+    }
+    cudaDeviceProp gpu;
+    CUDA_OK(cudaGetDeviceProperties(&gpu, 0));
+    int failures = 0;
+    if (all || !std::strcmp(verb, "check")) failures = check_all();
+    if (all || !std::strcmp(verb, "time")) time_all(gpu, file);
+    return failures != 0;
+}

@@ -1,0 +1,71 @@
+#include "gemm_ops.h"
+
+#include <algorithm>
+
+static std::string define(const char *name, int value) {
+    return std::string("constexpr int ") + name + " = " + std::to_string(value) + ";\n";
+}
+
+static std::string common(const gemm_op &op) {
+    const char *ep[] = {"EPILOGUE_store", "EPILOGUE_add", "EPILOGUE_swiglu"};
+    return define("N", op.n) + define("K", op.k) + define("HAS_BIAS", 0) + define("INPUT_ROWS", 0) +
+           define("OUT_BF16", 0) + define("SMS", 132) + define("T", op.t) +
+           "enum { EPILOGUE_store, EPILOGUE_add, EPILOGUE_swiglu, EPILOGUE = " + ep[op.ep] + " };\n" +
+           "enum { WEIGHT_bf16, WEIGHT = WEIGHT_bf16 };\n";
+}
+
+gemm_kernel mma_kernel(const gemm_op &op, int rows) {
+    /* as many warps as hide a chain's latency, no more: idle ones poll barriers */
+    const int most = op.t <= 3 ? 4 : op.t <= 8 ? 2 : 1, split = std::min(rows / 8, most);
+    return {"gemm_rows_mma",
+            common(op) + define("ROWS", rows) + define("TILES_WARP", 1) + define("SPLIT", split),
+            "mma r" + std::to_string(rows), rows};
+}
+
+gemm_kernel wgmma_kernel(const gemm_op &op, int rows, int cluster) {
+    return {"gemm_rows_wgmma", common(op) + define("ROWS", rows) + define("CLUSTER", cluster),
+            "wgmma r" + std::to_string(rows) + "c" + std::to_string(cluster), rows};
+}
+
+gemm_kernel wide_kernel(const gemm_op &op, int features, int rows, int cluster) {
+    return {"gemm_wide", common(op) + define("FEATURES", features) + define("ROWS", rows) + define("CLUSTER", cluster),
+            "wide m" + std::to_string(features) + "r" + std::to_string(rows) + "c" + std::to_string(cluster), rows};
+}
+
+gemm_kernel gemm_pick(const gemm_op &op, int rows) {
+    if (rows <= 8) return mma_kernel(op, 8);
+    if (rows <= 16) return mma_kernel(op, 16);
+    if (rows <= 32) return mma_kernel(op, 32);
+    if (rows <= 64) return wgmma_kernel(op, 64, 2);
+    if (rows <= 128) return wgmma_kernel(op, 128, 2);
+    /* tiles that leave no multiprocessor idle come before large ones */
+    if (op.tiles() / 8 * ((rows + 255) / 256) >= 120) return wide_kernel(op, 128, 256, 2);
+    if (op.tiles() / 8 * ((rows + 127) / 128) >= 64) return wide_kernel(op, 128, 128, 2);
+    return wide_kernel(op, 64, 128, 2);
+}
+
+std::string pack_prelude(const gemm_op &op) {
+    return define("N", op.n) + define("K", op.k) + define("T", op.t) + define("INTERLEAVE", op.ep == SWIGLU);
+}
+
+const gemm_model &llama_8b() {
+    static const gemm_model m = {"Llama-3.1-8B",
+                                 32,
+                                 {{"qkv", 6144, 4096, STORE, 3},
+                                  {"o", 4096, 4096, ADD, 2},
+                                  {"gate_up", 28672, 4096, SWIGLU, 14},
+                                  {"down", 4096, 14336, ADD, 2}},
+                                 {"lm_head", 128256, 4096, STORE, 8}};
+    return m;
+}
+
+const gemm_model &smollm2_135m() {
+    static const gemm_model m = {"SmolLM2-135M",
+                                 30,
+                                 {{"qkv", 960, 576, STORE, 1},
+                                  {"o", 576, 576, ADD, 1},
+                                  {"gate_up", 3072, 576, SWIGLU, 2},
+                                  {"down", 576, 1536, ADD, 1}},
+                                 {"lm_head", 49152, 576, STORE, 8}};
+    return m;
+}

@@ -1,0 +1,124 @@
+//@ template gemm_rows_mma
+//@ op gemm
+//@ backend cuda
+//@ class pinned
+//@ rows 1..32
+//@ name r${ROWS}t${T}
+//@ order: k ascending from 0 in steps of 16 (m16n8k16), one fp32 accumulator per output, no split
+//@ param N          int = 6144 in 1..1048576 from op.n
+//@ param K          int = 4096 in 8..1048576 from op.k
+//@ param EPILOGUE   enum store|add|swiglu = store from op.epilogue
+//@ param HAS_BIAS   int = 0 in 0..1 from op.has_bias
+//@ param INPUT_ROWS int = 0 in 0..1 from op.input_rows
+//@ param SMS        int = 132 in 1..1024 from config.sms
+//@ param OUT_BF16   int = 0 in 0..1
+//@ param WEIGHT     enum bf16 = bf16
+//@ param T          int = 3 in 1..16      tiles of 16 features a CTA takes at a time: the weight's packing
+//@ param ROWS       int = 8 in 8..32      rows of the bucket
+//@ param TILES_WARP int = 1 in 1..4       tiles of one warp; divides T
+//@ param SPLIT      int = 1 in 1..4       warps that share a tile's rows; divides ROWS / 8
+//@ prelude
+#ifndef KERNEL_NAME
+#define KERNEL_NAME   gemm_rows_mma_default
+#define KERNEL_LAUNCH gemm_rows_mma_default_launch
+#endif
+enum { N = 6144, K = 4096, HAS_BIAS = 0, INPUT_ROWS = 0, SMS = 132, OUT_BF16 = 0 };
+enum { T = 3, ROWS = 8, TILES_WARP = 1, SPLIT = 1 };
+enum { EPILOGUE_store, EPILOGUE_add, EPILOGUE_swiglu, EPILOGUE = EPILOGUE_store };
+enum { WEIGHT_bf16, WEIGHT = WEIGHT_bf16 };
+//@ end
+#include "snippets/gemm_out.cuh"
+#include "snippets/gemm_ring.cuh"
+
+constexpr int WARPS = T / TILES_WARP * SPLIT, OCTETS = ROWS / 8 / SPLIT;
+static_assert(T % TILES_WARP == 0 && ROWS / 8 % SPLIT == 0 && ROWS % 8 == 0, "warps share the work evenly");
+static_assert(WEIGHT == WEIGHT_bf16 && !(HAS_BIAS && EPILOGUE == EPILOGUE_swiglu), "no such kernel");
+using format = weight_bf16;
+using shape = weight_shape<format, N, K, T>;
+using ring = gemm_ring<shape, ROWS, 0, 1, WARPS>;
+using output = gemm_out<N,
+                        EPILOGUE == EPILOGUE_add      ? GEMM_ADD
+                        : EPILOGUE == EPILOGUE_swiglu ? GEMM_SWIGLU
+                        : OUT_BF16                    ? GEMM_STORE_BF16
+                                                      : GEMM_STORE,
+                        HAS_BIAS != 0>;
+
+extern "C" __device__ const sf_cuda_launch KERNEL_LAUNCH = {even_grid(shape::GROUPS, SMS, 1), 32 * (WARPS + 2), ring::SHARED, 1, 0};
+
+/* A warp's place: its first tile in the group, its first row. */
+struct place {
+    int lane, tile, row;
+};
+
+/* One 64-k block: weights and rows are addresses of the warp's tile and octets. */
+__device__ __forceinline__ void block_step(float (&d)[TILES_WARP][OCTETS][4], unsigned weights, unsigned rows,
+                                           int lane) {
+    uint4 a[TILES_WARP][4], b[OCTETS][2];
+    /* ldmatrix: lane l names row l % 8 of 16-byte piece l / 8 of 4, where the swizzle has put it */
+    const unsigned piece = lane / 8, row = lane % 8;
+#pragma unroll
+    for (int t = 0; t < TILES_WARP; t++)
+#pragma unroll
+        for (int q = 0; q < 4; q++) a[t][q] = format::from_shared(weights + (q * T + t) * format::STEP, lane);
+#pragma unroll
+    for (int j = 0; j < OCTETS; j++)
+#pragma unroll
+        for (int h = 0; h < 2; h++)
+            b[j][h] = shared_load_matrices(rows + j * 1024 + row * 128 + (((h * 4 + piece) ^ row) << 4));
+#pragma unroll
+    for (int q = 0; q < 4; q++)
+#pragma unroll
+        for (int j = 0; j < OCTETS; j++)
+#pragma unroll
+            for (int t = 0; t < TILES_WARP; t++) {
+                const uint4 v = b[j][q / 2];
+                mma_m16n8k16(d[t][j], a[t][q], q % 2 ? v.z : v.x, q % 2 ? v.w : v.y);
+            }
+}
+
+__device__ __forceinline__ void consume(const ring &r, const output &out) {
+    const int warp = threadIdx.x / 32;
+    const place p = {(int)threadIdx.x % 32, warp / SPLIT * TILES_WARP, warp % SPLIT * OCTETS * 8};
+    ring_place<ring::W_STAGES> w;
+    ring_place<ring::R_STAGES> x;
+    for (int at = r.first(); at < shape::GROUPS; at += gridDim.x) {
+        float d[TILES_WARP][OCTETS][4] = {};
+        for (int c = 0; c < shape::BLOCKS / ring::W_BLOCKS; c++, w.next(), x.next()) {
+            mbar_wait(r.w_full(w.stage), w.turn);
+            mbar_wait(r.r_full(x.stage), x.turn);
+            const unsigned weights = r.weights(w.stage) + p.tile * format::STEP;
+            const unsigned rows = r.rows(x.stage) + p.row * 128;
+#pragma unroll
+            for (int i = 0; i < ring::W_BLOCKS; i++)
+                block_step(d, weights + i * shape::BLOCK, rows + i * ROWS * 128, p.lane);
+            __syncwarp();
+            if (p.lane == 0) {
+                r.release_weights(w.stage);
+                r.release_rows(x.stage);
+            }
+        }
+        const int tile = at * T + p.tile, row = p.row + p.lane % 4 * 2;
+#pragma unroll
+        for (int i = 0; i < TILES_WARP * OCTETS; i++)
+            out.take(d[i / OCTETS][i % OCTETS], tile + i / OCTETS, p.lane, row + i % OCTETS * 8);
+#pragma unroll
+        for (int i = 0; i < TILES_WARP * OCTETS; i++)
+            out.put(d[i / OCTETS][i % OCTETS], tile + i / OCTETS, p.lane, row + i % OCTETS * 8);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(32 * (WARPS + 2), 1) KERNEL_NAME(sf_cuda_args a) {
+    extern __shared__ char shared[];
+    ring r;
+    r.init(shared);
+    pass_release();
+    if (threadIdx.x == WARPS * 32) r.stream_weights((const char *)a.weight);
+    if (threadIdx.x == WARPS * 32 + 32) {
+        pass_wait();
+        r.stream_rows((const char *)a.extra);
+    }
+    if (threadIdx.x >= WARPS * 32) return;
+    pass_wait();
+    const int rows = INPUT_ROWS ? a.block->n_logits : a.block->rows;
+    consume(r, output{a.out, a.bias, rows < ROWS ? rows : ROWS});
+}

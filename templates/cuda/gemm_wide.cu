@@ -1,0 +1,191 @@
+//@ template gemm_wide
+//@ op gemm
+//@ backend cuda
+//@ class pinned
+//@ rows 129..
+//@ name m${FEATURES}r${ROWS}c${CLUSTER}
+//@ order: k ascending from 0 in steps of 16 (wgmma k16), one fp32 accumulator per output, no split
+//@ param N          int = 6144 in 1..1048576 from op.n
+//@ param K          int = 4096 in 8..1048576 from op.k
+//@ param EPILOGUE   enum store|add|swiglu = store from op.epilogue
+//@ param HAS_BIAS   int = 0 in 0..1 from op.has_bias
+//@ param INPUT_ROWS int = 0 in 0..1 from op.input_rows
+//@ param SMS        int = 132 in 1..1024 from config.sms
+//@ param OUT_BF16   int = 0 in 0..1
+//@ param WEIGHT     enum bf16 = bf16
+//@ param T          int = 3 in 1..16         the weight's packing; any serves
+//@ param FEATURES   int = 128 in 64..128     features of a tile, 64 a warpgroup
+//@ param ROWS       int = 256 in 64..256     rows of a tile: 64, 128 or 256
+//@ param CLUSTER    int = 2 in 1..2          CTAs that share the activations they load
+//@ prelude
+#ifndef KERNEL_NAME
+#define KERNEL_NAME   gemm_wide_default
+#define KERNEL_LAUNCH gemm_wide_default_launch
+#endif
+enum { N = 6144, K = 4096, HAS_BIAS = 0, INPUT_ROWS = 0, SMS = 132, OUT_BF16 = 0 };
+enum { T = 3, FEATURES = 128, ROWS = 256, CLUSTER = 2 };
+enum { EPILOGUE_store, EPILOGUE_add, EPILOGUE_swiglu, EPILOGUE = EPILOGUE_store };
+enum { WEIGHT_bf16, WEIGHT = WEIGHT_bf16 };
+//@ end
+#include "device/cuda/tensor_maps.h"
+#include "snippets/block.cuh"
+#include "snippets/gemm_out.cuh"
+#include "snippets/gemm_weight.cuh"
+#include "snippets/hopper.cuh"
+
+constexpr int SHARED_MAX = 232448; /* bytes of a block on sm_90 */
+constexpr int GROUPS = FEATURES / 64, WARPS = GROUPS * 4, SUMS = ROWS / 2, THREADS = WARPS * 32 + 128;
+constexpr int STAGE = ROWS * 128, SPARE = (SHARED_MAX - 2048) / STAGE, STAGES = SPARE > 6 ? 6 : SPARE;
+constexpr int BARRIERS = STAGES * STAGE, SHARED = 1024 + BARRIERS + 16 * STAGES;
+constexpr int BOX_ROWS = ROWS / CLUSTER, MAP = sf_cuda_map_at(BOX_ROWS);
+static_assert(WEIGHT == WEIGHT_bf16 && !(HAS_BIAS && EPILOGUE == EPILOGUE_swiglu), "no such kernel");
+using format = weight_bf16;
+using shape = weight_shape<format, N, K, T>;
+using output = gemm_out<N,
+                        EPILOGUE == EPILOGUE_add      ? GEMM_ADD
+                        : EPILOGUE == EPILOGUE_swiglu ? GEMM_SWIGLU
+                        : OUT_BF16                    ? GEMM_STORE_BF16
+                                                      : GEMM_STORE,
+                        HAS_BIAS != 0>;
+/* Feature tiles, whole clusters of them. */
+constexpr int COLUMNS = (shape::TILES + FEATURES / 16 * CLUSTER - 1) / (FEATURES / 16 * CLUSTER);
+
+extern "C" __device__ const sf_cuda_launch KERNEL_LAUNCH = {SMS / CLUSTER * CLUSTER, THREADS, SHARED, 1, CLUSTER};
+
+/* Tiles in turn: rows first, so that the CTAs at work share both weights and activations in the L2 cache. */
+struct tiles {
+    int rank, row_tiles, count;
+    __device__ __forceinline__ explicit tiles(int rows)
+        : rank(CLUSTER > 1 ? cluster_rank() : 0), row_tiles((rows + ROWS - 1) / ROWS), count(row_tiles * COLUMNS) {}
+    __device__ __forceinline__ int first() const { return blockIdx.x / CLUSTER; }
+    __device__ __forceinline__ int step() const { return gridDim.x / CLUSTER; }
+    __device__ __forceinline__ int row(int at) const { return at % row_tiles * ROWS; }
+    __device__ __forceinline__ int tile(int at) const { return (at / row_tiles * CLUSTER + rank) * (FEATURES / 16); }
+};
+
+__device__ __forceinline__ unsigned full_bar(unsigned base, int stage) {
+    return base + BARRIERS + 8 * stage;
+}
+__device__ __forceinline__ unsigned empty_bar(unsigned base, int stage) {
+    return full_bar(base, STAGES + stage);
+}
+
+/* One thread. */
+__device__ __forceinline__ void stream_rows(unsigned base, const char *map, const tiles &t) {
+    tensor_map_acquire(map);
+    fence_async();
+    ring_place<STAGES> p;
+    int filled = 0;
+    for (int at = t.first(); at < t.count; at += t.step())
+        for (int b = 0; b < shape::BLOCKS; b++, p.next(), filled++) {
+            if (filled >= STAGES) mbar_wait(empty_bar(base, p.stage), p.turn ^ 1);
+            mbar_expect(full_bar(base, p.stage), STAGE);
+            const unsigned to = base + p.stage * STAGE + t.rank * BOX_ROWS * 128;
+            if (CLUSTER == 1) tensor_load(to, map, b * 64, t.row(at), full_bar(base, p.stage));
+            else
+                tensor_load_to(to, map, b * 64, t.row(at) + t.rank * BOX_ROWS, full_bar(base, p.stage),
+                               (1u << CLUSTER) - 1);
+        }
+}
+
+struct cursor {
+    unsigned base;
+    ring_place<STAGES> x;
+    int held = -1; /* stage that a running wgmma still reads */
+
+    __device__ __forceinline__ void release(int lane) const {
+        if (lane >= CLUSTER || held < 0) return;
+        if (CLUSTER == 1) mbar_arrive(empty_bar(base, held));
+        else mbar_arrive_at(empty_bar(base, held), lane);
+    }
+};
+
+__device__ __forceinline__ void load_block(uint4 (&a)[4], const char *weights, int block, int lane) {
+    const char *from = weights + (size_t)block * shape::BLOCK;
+#pragma unroll
+    for (int q = 0; q < 4; q++) a[q] = format::from_global(from + q * T * format::STEP, lane);
+}
+
+/* Multiplies by a; meanwhile next, free since the block before, is filled with the weights of two blocks on. */
+__device__ __forceinline__ void block_step(cursor &p, float (&d)[SUMS], uint4 (&a)[4], uint4 (&next)[4],
+                                           const char *weights, int block, int lane) {
+    mbar_wait(full_bar(p.base, p.x.stage), p.x.turn);
+    const unsigned long long b = wgmma_descriptor(p.base + p.x.stage * STAGE);
+    wgmma_begin();
+#pragma unroll
+    for (int q = 0; q < 4; q++) wgmma_step(d, a[q], b + q * 2);
+    wgmma_commit();
+    wgmma_wait<1>();
+    p.release(lane);
+    p.held = p.x.stage;
+    p.x.next();
+    load_block(next, weights, block + 2 < shape::BLOCKS ? block + 2 : shape::BLOCKS - 1, lane);
+}
+
+__device__ __forceinline__ void multiply(cursor &p, float (&d)[SUMS], const char *weights, int lane) {
+    constexpr int LEFT = shape::BLOCKS % 3, WHOLE = shape::BLOCKS - LEFT;
+    uint4 a0[4], a1[4], a2[4];
+    load_block(a0, weights, 0, lane);
+    load_block(a1, weights, shape::BLOCKS > 1, lane);
+#pragma unroll
+    for (int i = 0; i < SUMS; i++) d[i] = 0.0f;
+#pragma unroll 1
+    for (int b = 0; b < WHOLE; b += 3) {
+        block_step(p, d, a0, a2, weights, b, lane);
+        block_step(p, d, a1, a0, weights, b + 1, lane);
+        block_step(p, d, a2, a1, weights, b + 2, lane);
+    }
+    if constexpr (LEFT > 0) block_step(p, d, a0, a2, weights, WHOLE, lane);
+    if constexpr (LEFT > 1) block_step(p, d, a1, a0, weights, WHOLE + 1, lane);
+    wgmma_wait<0>();
+    p.release(lane);
+    p.held = -1;
+}
+
+__device__ __forceinline__ void consume(unsigned base, const char *packed, const tiles &t, output out) {
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, rows = out.rows;
+    cursor p{base};
+    for (int at = t.first(); at < t.count; at += t.step()) {
+        /* a tile past the last is computed again and not written */
+        const int mine = t.tile(at) + warp, tile = mine < shape::TILES ? mine : shape::TILES - 1;
+        const char *weights =
+            packed + (size_t)(tile / T) * shape::BLOCKS * shape::BLOCK + tile % T * format::STEP;
+        float d[SUMS];
+        multiply(p, d, weights, lane);
+        if (mine >= shape::TILES) continue;
+        const int row = t.row(at) + lane % 4 * 2;
+        out.rows = rows;
+#pragma unroll
+        for (int j = 0; j < ROWS / 8; j++) {
+            out.take(d + j * 4, tile, lane, row + j * 8);
+            out.put(d + j * 4, tile, lane, row + j * 8);
+        }
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1) KERNEL_NAME(sf_cuda_args a) {
+    extern __shared__ char shared[];
+    const unsigned base = (smem_at(shared) + 1023) & ~1023u;
+    if (threadIdx.x == 0) {
+        for (int s = 0; s < STAGES; s++) {
+            mbar_init(full_bar(base, s), 1);
+            mbar_init(empty_bar(base, s), WARPS * CLUSTER);
+        }
+        mbar_init_done();
+    }
+    if (CLUSTER > 1) cluster_sync();
+    else __syncthreads();
+    pass_release();
+    pass_wait();
+    const int rows = INPUT_ROWS ? a.block->n_logits : a.block->rows;
+    const tiles t(rows);
+    if (threadIdx.x >= WARPS * 32) {
+        if constexpr (ROWS == 256) registers_lower<40>();
+        if (threadIdx.x == WARPS * 32) stream_rows(base, (const char *)a.extra + MAP, t);
+    } else {
+        if constexpr (ROWS == 256) registers_raise<232>();
+        consume(base, (const char *)a.weight, t, output{a.out, a.bias, rows});
+    }
+    __syncwarp();
+    if (CLUSTER > 1) cluster_sync(); /* a neighbour may still write into this CTA's shared memory */
+}
