@@ -31,6 +31,7 @@ void *sf_jarena_get(sf_jarena *a, size_t bytes) {
         size_t cap = bytes > CHUNK_BYTES / 4 ? bytes : CHUNK_BYTES;
         if (cap > a->limit - a->used) return NULL;
         struct sf_jchunk *fresh = malloc(sizeof *fresh + cap);
+        a->refused = !fresh;
         if (!fresh) return NULL;
         *fresh = (struct sf_jchunk){.cap = cap};
         a->used += cap;
@@ -47,4 +48,8 @@ void *sf_jarena_get(sf_jarena *a, size_t bytes) {
     c->used += bytes;
     memset(p, 0, bytes);
     return p;
+}
+
+sf_code sf_jarena_code(const sf_jarena *a) {
+    return a->refused ? SF_NOMEM : SF_FULL;
 }

@@ -69,7 +69,7 @@ sf_code sf_jparse_expect(sf_jparser *p, sf_jtok_type type, int op, const char *w
 
 sf_code sf_jparse_node(sf_jparser *p, sf_jnode_type type, sf_jnode **out) {
     sf_jnode *n = sf_jarena_get(p->arena, sizeof *n);
-    if (!n) return sf_jparse_fail(p, SF_FULL, "template too large");
+    if (!n) return sf_jparse_fail(p, sf_jarena_code(p->arena), "no room for the template");
     n->type = type;
     n->line = p->tok->line;
     n->col = p->tok->col;
@@ -81,7 +81,7 @@ sf_code sf_jparse_node(sf_jparser *p, sf_jnode_type type, sf_jnode **out) {
 static sf_code grow(sf_jparser *p, void *array, size_t n) {
     if (n & (n - 1)) return SF_OK;
     void *fresh = sf_jarena_get(p->arena, (n ? n * 2 : 1) * sizeof(void *));
-    if (!fresh) return sf_jparse_fail(p, SF_FULL, "template too large");
+    if (!fresh) return sf_jparse_fail(p, sf_jarena_code(p->arena), "no room for the template");
     if (n) memcpy(fresh, *(void **)array, n * sizeof(void *));
     memcpy(array, &fresh, sizeof fresh);
     return SF_OK;
@@ -95,7 +95,7 @@ sf_code sf_jparse_append(sf_jparser *p, sf_jnode *list, sf_jnode *item) {
 
 static sf_code string_value(sf_jparser *p, const char *data, size_t len, sf_jv *out) {
     sf_jstr *s = sf_jarena_get(p->arena, sizeof *s);
-    if (!s) return sf_jparse_fail(p, SF_FULL, "template too large");
+    if (!s) return sf_jparse_fail(p, sf_jarena_code(p->arena), "no room for the template");
     *s = (sf_jstr){.data = data, .len = len};
     for (size_t i = 0; i < len; i++)
         s->chars += ((unsigned char)data[i] & 0xc0) != 0x80;
@@ -110,7 +110,7 @@ static sf_code parse_string(sf_jparser *p, sf_jnode *n) {
     for (; p->tok->type == SF_JT_STRING; p->tok++)
         len += p->tok->len;
     char *data = sf_jarena_get(p->arena, len + 1);
-    if (!data) return sf_jparse_fail(p, SF_FULL, "template too large");
+    if (!data) return sf_jparse_fail(p, sf_jarena_code(p->arena), "no room for the template");
     for (const sf_jtok *t = first; t < p->tok; t++) {
         memcpy(data + at, t->text, t->len);
         at += t->len;
@@ -154,7 +154,7 @@ static sf_code parse_display(sf_jparser *p, sf_jnode *n) {
     while (!at_op(p, close)) {
         if (n->n) SF_TRY(sf_jparse_expect(p, SF_JT_OP, ',', "','"));
         if (at_op(p, close)) break;
-        sf_jnode *item;
+        sf_jnode *item = NULL;
         SF_TRY(sf_jparse_expr(p, &item));
         SF_TRY(sf_jparse_append(p, n, item));
         if (!dict) continue;
@@ -167,7 +167,7 @@ static sf_code parse_display(sf_jparser *p, sf_jnode *n) {
 }
 
 static sf_code parse_primary(sf_jparser *p, bool ns, sf_jnode **out) {
-    sf_jnode *n;
+    sf_jnode *n = NULL;
     char buf[64];
     SF_TRY(sf_jparse_node(p, SF_JN_CONST, &n));
     *out = n;
@@ -192,7 +192,7 @@ static sf_code parse_slice_part(sf_jparser *p, sf_jnode *slice) {
 }
 
 static sf_code parse_subscript(sf_jparser *p, sf_jnode **node) {
-    sf_jnode *n;
+    sf_jnode *n = NULL;
     SF_TRY(sf_jparse_node(p, SF_JN_ITEM, &n));
     n->a = *node;
     *node = n;
@@ -228,7 +228,7 @@ static sf_code parse_args(sf_jparser *p, sf_jnode *n) {
         if (!first) SF_TRY(sf_jparse_expect(p, SF_JT_OP, ',', "',' or ')'"));
         if (!first && at_op(p, ')')) break;
         first = false;
-        sf_jnode *value;
+        sf_jnode *value = NULL;
         if (at_op(p, '*') || at_op(p, SF_JOP_POW))
             return sf_jparse_fail(p, SF_UNSUPPORTED, "'*' and '**' arguments are not supported");
         if (p->tok->type == SF_JT_NAME && p->tok[1].type == SF_JT_OP && p->tok[1].op == '=') {
@@ -253,7 +253,7 @@ static sf_code parse_args(sf_jparser *p, sf_jnode *n) {
 }
 
 static sf_code parse_call(sf_jparser *p, sf_jnode **node) {
-    sf_jnode *n;
+    sf_jnode *n = NULL;
     SF_TRY(sf_jparse_node(p, SF_JN_CALL, &n));
     n->a = *node;
     *node = n;
@@ -275,7 +275,7 @@ sf_code sf_jparse_filters(sf_jparser *p, sf_jnode *of, bool inline_first, sf_jno
     while (inline_first || at_op(p, '|')) {
         if (!inline_first) p->tok++;
         inline_first = false;
-        sf_jnode *n;
+        sf_jnode *n = NULL;
         SF_TRY(sf_jparse_node(p, SF_JN_FILTER, &n));
         const char *name = p->tok->text;
         bool known = p->tok->type == SF_JT_NAME;
@@ -300,7 +300,7 @@ static bool starts_test_arg(const sf_jparser *p) {
 
 static sf_code parse_test(sf_jparser *p, sf_jnode **node) {
     p->tok++;
-    sf_jnode *n, *not = NULL;
+    sf_jnode *n = NULL, *not = NULL;
     if (sf_jparse_at_name(p, "not")) {
         SF_TRY(sf_jparse_node(p, SF_JN_NOT, &not ));
         p->tok++;
@@ -316,7 +316,7 @@ static sf_code parse_test(sf_jparser *p, sf_jnode **node) {
     if (at_op(p, '(')) {
         SF_TRY(parse_args(p, n));
     } else if (starts_test_arg(p)) {
-        sf_jnode *arg;
+        sf_jnode *arg = NULL;
         if (sf_jparse_at_name(p, "is")) return sf_jparse_fail(p, SF_FORMAT, "tests with 'is' do not chain");
         SF_TRY(parse_primary(p, false, &arg));
         SF_TRY(parse_postfix(p, &arg));
@@ -404,7 +404,7 @@ static sf_code parse_compare(sf_jparser *p, sf_jnode **out) {
     SF_TRY(parse_binary(p, 0, out));
     sf_jnode *chain = NULL;
     for (;;) {
-        sf_jnode *operand;
+        sf_jnode *operand = NULL;
         SF_TRY(sf_jparse_node(p, SF_JN_OPERAND, &operand));
         operand->op = compare_op(p);
         if (!operand->op) return SF_OK;
@@ -431,7 +431,7 @@ static sf_code parse_not(sf_jparser *p, sf_jnode **out) {
 static sf_code parse_logic(sf_jparser *p, bool or, sf_jnode **out) {
     SF_TRY(or ? parse_logic(p, false, out) : parse_not(p, out));
     while (sf_jparse_at_name(p, or ? "or" : "and")) {
-        sf_jnode *n;
+        sf_jnode *n = NULL;
         SF_TRY(sf_jparse_node(p, or ? SF_JN_OR : SF_JN_AND, &n));
         p->tok++;
         n->a = *out;
@@ -449,7 +449,7 @@ sf_code sf_jparse_expr(sf_jparser *p, sf_jnode **out) {
     if (++p->depth > MAX_DEPTH) return sf_jparse_fail(p, SF_FULL, "template nests too deeply");
     SF_TRY(parse_or(p, out));
     while (sf_jparse_at_name(p, "if")) {
-        sf_jnode *n;
+        sf_jnode *n = NULL;
         SF_TRY(sf_jparse_node(p, SF_JN_COND, &n));
         p->tok++;
         n->a = *out;
@@ -471,7 +471,7 @@ static sf_code tuple_item(sf_jparser *p, sf_jtuple_mode mode, sf_jnode **out) {
 }
 
 sf_code sf_jparse_tuple(sf_jparser *p, sf_jtuple_mode mode, const char *end, bool parens, sf_jnode **out) {
-    sf_jnode *tuple, *item = NULL;
+    sf_jnode *tuple = NULL, *item = NULL;
     char buf[64];
     bool is_tuple = false;
     SF_TRY(sf_jparse_node(p, SF_JN_TUPLE, &tuple));

@@ -5,7 +5,7 @@
 #include <utf8proc.h>
 
 static sf_code lex_nomem(sf_jlexer *l) {
-    return SF_FAIL(l->err, SF_FULL, "%s: template too large", l->name);
+    return SF_FAIL(l->err, sf_jarena_code(l->arena), "%s: no room for the template", l->name);
 }
 
 sf_code sf_jlex_fail(sf_jlexer *l, sf_code code, size_t at, const char *what) {

@@ -216,7 +216,7 @@ static sf_code parse_statement(sf_jparser *p, sf_jnode **out) {
 static sf_code parse_data(sf_jparser *p, sf_jnode **out) {
     SF_TRY(sf_jparse_node(p, SF_JN_DATA, out));
     sf_jstr *s = sf_jarena_get(p->arena, sizeof *s);
-    if (!s) return sf_jparse_fail(p, SF_FULL, "template too large");
+    if (!s) return sf_jparse_fail(p, sf_jarena_code(p->arena), "no room for the template");
     *s = (sf_jstr){.data = p->tok->text, .len = p->tok->len};
     (*out)->value = sf_jv_of_str(s);
     p->tok++;

@@ -110,7 +110,7 @@ static sf_code word(sf_jlexer *l, size_t *pos) {
     while (word_char(l, p, &n))
         p += n;
     char *text = sf_jarena_get(l->arena, p - *pos + 1);
-    if (!text) return sf_jlex_fail(l, SF_FULL, p, "template too large");
+    if (!text) return sf_jlex_fail(l, sf_jarena_code(l->arena), p, "no room for the template");
     memcpy(text, l->src + *pos, p - *pos);
     sf_jtok *t;
     SF_TRY(sf_jlex_push(l, SF_JT_NAME, *pos, &t));
@@ -169,7 +169,7 @@ static sf_code string(sf_jlexer *l, size_t *pos) {
         end += l->src[end] == '\\' ? 2 : 1;
     if (end >= l->len) return sf_jlex_fail(l, SF_FORMAT, *pos, "unterminated string");
     char *text = sf_jarena_get(l->arena, end - *pos + 4);
-    if (!text) return sf_jlex_fail(l, SF_FULL, *pos, "template too large");
+    if (!text) return sf_jlex_fail(l, sf_jarena_code(l->arena), *pos, "no room for the template");
     size_t n = 0;
     for (size_t p = *pos + 1; p < end;) {
         size_t from = p;

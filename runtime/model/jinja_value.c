@@ -6,6 +6,7 @@
 
 sf_code sf_jx_get(sf_jx *x, size_t bytes, void *out) {
     void *p = sf_jarena_get(&x->arena, bytes);
+    if (!p && x->arena.refused) return SF_FAIL_AT(x->err, SF_NOMEM, x->at, "no memory for the template");
     if (!p) return SF_FAIL_AT(x->err, SF_FULL, x->at, "template uses more than %zu MB", x->arena.limit >> 20);
     memcpy(out, &p, sizeof p);
     return SF_OK;
