@@ -60,16 +60,15 @@ static sf_code crowd(st_run_ctx *c, st_rig *r, int rows, int before, int pos0, i
     return st_check(r, diff, err);
 }
 
+/* The smallest pass of each bucket with own rows at its end, the largest with own rows at its beginning. */
 static sf_code check_buckets(st_run_ctx *c, st_rig *r, st_diff *diff, sf_err *err) {
     int previous = 0;
     for (int b = 0; b < c->plan->n_buckets; b++) {
-        int sizes[2] = {previous + 1, min_int(c->plan->buckets[b].rows_max, c->plan->max_rows)};
-        for (int i = sizes[0] == sizes[1]; i < 2; i++) {
-            int rows = sizes[i];
-            SF_TRY(crowd(c, r, rows, 0, 0, min_int(rows, c->n_short), diff, err));
-            if (rows > 3) SF_TRY(crowd(c, r, rows, rows - 3, 0, 3, diff, err));
-        }
-        previous = sizes[1];
+        int least = previous + 1, most = min_int(c->plan->buckets[b].rows_max, c->plan->max_rows);
+        int own = min_int(3, least);
+        SF_TRY(crowd(c, r, least, least - own, 0, own, diff, err));
+        if (most > least) SF_TRY(crowd(c, r, most, 0, 0, min_int(most, c->n_short), diff, err));
+        previous = most;
     }
     return SF_OK;
 }
