@@ -38,15 +38,15 @@ struct sf_cubin_cache {
 
 sf_code sf_cubin_key(const sf_nvrtc *n, const char *arch, const sf_cuda_source *source,
                      const sf_cuda_header *headers, int n_headers, char key[65], sf_err *err) {
-    const char *options[SF_NVRTC_OPTIONS];
+    const char *options[SF_NVRTC_OPTIONS_MAX];
     char arch_option[64], count[16];
     sf_sha256 *h = sf_sha256_create();
     if (!h) return SF_FAIL(err, SF_NOMEM, "no memory for a hash");
-    sf_nvrtc_options(arch, arch_option, options);
+    const int n_options = sf_nvrtc_options(n, arch, arch_option, options);
     sf_sha256_add_str(h, magic);
     sf_sha256_add_str(h, n->build);
     sf_sha256_add_str(h, arch);
-    for (int i = 0; i < SF_NVRTC_OPTIONS; i++)
+    for (int i = 0; i < n_options; i++)
         sf_sha256_add_str(h, options[i]);
     sf_sha256_add_str(h, source->file); /* stands in the log */
     sf_sha256_add_str(h, source->text);

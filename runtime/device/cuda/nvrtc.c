@@ -124,14 +124,19 @@ void sf_cubin_fini(sf_cubin *c) {
     *c = (sf_cubin){0};
 }
 
-void sf_nvrtc_options(const char *arch, char arch_option[64], const char *options[SF_NVRTC_OPTIONS]) {
+int sf_nvrtc_options(const sf_nvrtc *n, const char *arch, char arch_option[64],
+                     const char *options[SF_NVRTC_OPTIONS_MAX]) {
+    int count = 0;
     snprintf(arch_option, 64, "--gpu-architecture=%.32s", arch);
-    options[0] = arch_option;
-    options[1] = "--std=c++17";
-    options[2] = "-default-device";
-    options[3] = "--fmad=false";        /* kernels fuse by name where they mean to */
-    options[4] = "--no-source-include"; /* nothing enters that the cache's key does not hold */
-    options[5] = "--ptxas-options=-v";
+    options[count++] = arch_option;
+    options[count++] = "--std=c++17";
+    options[count++] = "-default-device";
+    options[count++] = "--fmad=false";        /* kernels fuse by name where they mean to */
+    options[count++] = "--no-source-include"; /* nothing enters that the cache's key does not hold */
+    options[count++] = "--ptxas-options=-v";
+    /* From 12.9 on NVRTC has a disk cache of its own: nobody checks its files, and a hit brings no report. */
+    if (n->major > 12 || (n->major == 12 && n->minor >= 9)) options[count++] = "--no-cache";
+    return count;
 }
 
 /* The place in the caller's words, whose memory lasts as long as an sf_err needs it. */
@@ -164,8 +169,9 @@ static bool error_line(const char *line, size_t len, const char **text, size_t *
 
 /* The first error's place, and as many of the errors' texts as the record holds. Where the log names none
  * (too much shared memory), its last lines are all there is to say. */
-static sf_code fail_compile(const sf_nvrtc *n, int r, const char *log, const sf_cuda_source *source,
-                            const sf_cuda_header *headers, int n_headers, sf_err *err) {
+static sf_code fail_compile(const sf_nvrtc *n, int r, const char *arch, const char *log,
+                            const sf_cuda_source *source, const sf_cuda_header *headers, int n_headers,
+                            sf_err *err) {
     char words[300] = "";
     size_t used = 0;
     sf_loc at = {0};
@@ -190,7 +196,7 @@ static sf_code fail_compile(const sf_nvrtc *n, int r, const char *log, const sf_
         const size_t len = strlen(log), tail = len < 250 ? len : 250;
         snprintf(words, sizeof words, "no error is named; the log ends: %s", log + len - tail);
     }
-    return SF_FAIL_AT(err, SF_FORMAT, at, "kernel %s does not compile (%s): %s", source->name,
+    return SF_FAIL_AT(err, SF_FORMAT, at, "kernel %s does not compile for %s (%s): %s", source->name, arch,
                       n->nvrtcGetErrorString(r), words);
 }
 
@@ -198,7 +204,7 @@ sf_code sf_nvrtc_compile(const sf_nvrtc *n, const char *arch, const sf_cuda_sour
                          const sf_cuda_header *headers, int n_headers, sf_cubin *out, sf_err *err) {
     sf_nvrtc_handle p = NULL;
     sf_cubin c = {0};
-    const char *options[SF_NVRTC_OPTIONS];
+    const char *options[SF_NVRTC_OPTIONS_MAX];
     char arch_option[64];
     const double start = sf_now_s();
     int r = NVRTC_SUCCESS;
@@ -214,12 +220,11 @@ sf_code sf_nvrtc_compile(const sf_nvrtc *n, const char *arch, const sf_cuda_sour
         rc = fail(n, r, "nvrtcCreateProgram", err);
         goto done;
     }
-    sf_nvrtc_options(arch, arch_option, options);
-    r = n->nvrtcCompileProgram(p, SF_NVRTC_OPTIONS, options);
+    r = n->nvrtcCompileProgram(p, sf_nvrtc_options(n, arch, arch_option, options), options);
     rc = get(n, p, n->nvrtcGetProgramLogSize, n->nvrtcGetProgramLog, "nvrtcGetProgramLog", &c.log, err);
     if (rc != SF_OK) goto done;
     if (r != NVRTC_SUCCESS) {
-        rc = fail_compile(n, r, c.log.data, source, headers, n_headers, err);
+        rc = fail_compile(n, r, arch, c.log.data, source, headers, n_headers, err);
         goto done;
     }
     rc = get(n, p, n->nvrtcGetCUBINSize, n->nvrtcGetCUBIN, "nvrtcGetCUBIN", &c.code, err);

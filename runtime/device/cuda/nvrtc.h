@@ -58,9 +58,11 @@ SF_CHECKED sf_code sf_nvrtc_open(sf_nvrtc *n, sf_err *err);
 SF_CHECKED sf_code sf_nvrtc_open_names(sf_nvrtc *n, const char *const *names, sf_err *err);
 void sf_nvrtc_close(sf_nvrtc *n);
 
-/* The options of every compile, for a cache's key: the fixed ones and the architecture's. */
-#define SF_NVRTC_OPTIONS 6
-void sf_nvrtc_options(const char *arch, char arch_option[64], const char *options[SF_NVRTC_OPTIONS]);
+/* The options of every compile, for a cache's key too: the fixed ones and the architecture's. Returns how
+ * many. */
+#define SF_NVRTC_OPTIONS_MAX 7
+int sf_nvrtc_options(const sf_nvrtc *n, const char *arch, char arch_option[64],
+                     const char *options[SF_NVRTC_OPTIONS_MAX]);
 
 /* Compiles for an architecture ("sm_90a"). Any thread, several at once. Errors: SF_FORMAT at the place of the
  * first error (in the source, its template or a header), with the first lines of the compiler's log;

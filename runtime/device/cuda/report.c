@@ -74,6 +74,8 @@ void sf_cuda_report_parse(sf_cuda_report *r, const char *log) {
 }
 
 sf_code sf_cuda_report_check(const sf_cuda_report *r, const char *kernel, sf_err *err) {
+    if (r->n_entries == 0)
+        return SF_FAIL(err, SF_UNSUPPORTED, "the compiler's log of kernel %s reports no kernel", kernel);
     for (int i = 0; i < r->n_entries; i++) {
         const sf_cuda_entry *e = r->entries + i;
         if (e->spill_stores || e->spill_loads)

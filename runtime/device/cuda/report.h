@@ -23,8 +23,8 @@ typedef struct sf_cuda_report {
 
 /* Reads a program log of NVRTC with ptxas's verbose report. Unknown lines are passed over. */
 void sf_cuda_report_parse(sf_cuda_report *r, const char *log);
-/* Refuses what costs speed unseen: spills, local memory, notes. Errors: SF_UNSUPPORTED, in words; kernel
- * names it. */
+/* Refuses what costs speed unseen: spills, local memory, notes; and a log without a report. Errors:
+ * SF_UNSUPPORTED, in words; kernel names it. */
 SF_CHECKED sf_code sf_cuda_report_check(const sf_cuda_report *r, const char *kernel, sf_err *err);
 
 #endif
