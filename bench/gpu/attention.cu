@@ -62,7 +62,7 @@ rig make_rig(shape s, int context, int n_pages, bool refs) {
     r.kv = device_alloc(r.page_bytes() * (size_t)n_pages, 0);
     make_table(&r);
     const size_t chunks = (size_t)(context + 255) / 256;
-    r.partials = device_alloc(32 * 4 * (size_t)s.kv_heads + 32 * chunks * s.heads * (size_t)(s.dim + 3) * 4 + 4096, 0);
+    r.partials = device_alloc(256 * 4 * (size_t)s.kv_heads + 2 * 32 * chunks * s.heads * (size_t)(s.dim + 3) * 4 + 4096, 0);
     return r;
 }
 
@@ -412,7 +412,17 @@ void time_all(void) {
     time_prefill(&r, "prefill kernel, 1 x 2048", p, 1, 2048, 0);
     time_prefill(&r, "prefill kernel, 1 x 512", p, 1, 512, 0);
     time_prefill(&r, "prefill kernel, 1 x 2048 behind 6144", p, 1, 2048, 6144);
-    time_prefill(&r, "decode kernel, 16 x 2048", d, 16, 2048, 0);
+    for (const char *tiles : {"2", "8"}) {
+        char what[64];
+        r.decode = kernel_build("cuda/attention_decode.cu", {{"CHUNK_TILES", tiles}});
+        r.prefill = kernel_build("cuda/attention_prefill.cu", {{"CHUNK_TILES", tiles}});
+        snprintf(what, sizeof what, "decode kernel, 1 row, 528, chunks of %s tiles", tiles);
+        time_decode(&r, what, r.decode, 1, 1, 528, 64);
+        snprintf(what, sizeof what, "decode kernel, 1 row, 4096, chunks of %s tiles", tiles);
+        time_decode(&r, what, r.decode, 1, 1, 4096, 32);
+        snprintf(what, sizeof what, "prefill kernel, 16 x 2048, chunks of %s tiles", tiles);
+        time_prefill(&r, what, r.prefill, 16, 2048, 0);
+    }
 }
 
 void time_rows(int rows) {

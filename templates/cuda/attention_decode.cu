@@ -13,7 +13,7 @@
 //@ param CHUNK_TILES int = 4 in 1..64
 //@ param MT          int = 1 in 1..2
 //@ param STAGES      int = 3 in 2..6
-//@ param SPLIT_ROWS  int = 32 in 1..4096
+//@ param SPLIT_ROWS  int = 32 in 1..256
 //@ param TO_ROWS     int = 1048576 in 1..1048576
 //@ param GRID        int = 264 in 1..65536
 //@ prelude
@@ -40,6 +40,7 @@ enum {
     K_STEPS = HEAD_DIM / 16,
     OWN_DIMS = HEAD_DIM / WARPS,
     OWN_TILES = OWN_DIMS / 8,
+    PREFETCH = 2 * STAGES, /* tiles */
     P_STRIDE = PAGE * 2 + 16 /* bytes; rows shift by four banks */
 };
 static_assert(TILE_ROWS >= 1, "a tile holds the heads of one row at least");
@@ -83,6 +84,12 @@ __device__ __forceinline__ void produce(const sf_cuda_args &a, shared_t *s, curs
         att_work w;
         if (!cursor.work(item, &w)) continue;
         int page = 0;
+        if (item == (int)blockIdx.x) { /* while earlier kernels end */
+            const int tile = w.first_tile() + lane;
+            if (lane < PREFETCH && tile < w.end_tile())
+                bulk_prefetch(kv_head_at(a.kv, w.pages[tile], w.kv_head), KV_HEAD_BYTES);
+        }
+        pass_wait();
         for (int tile = w.first_tile(), n = 0; tile < w.end_tile(); tile++, n++) {
             if (n % 32 == 0 && tile + lane < w.end_tile()) page = w.pages[tile + lane];
             const int own = __shfl_sync(0xffffffffu, page, n % 32);
@@ -317,15 +324,14 @@ __device__ __forceinline__ void store_partial(const sf_cuda_args &a, const att_w
 /* Counts this chunk in; true for the block that completes the tile: it sees all chunks. */
 __device__ __forceinline__ bool arrive_last(const sf_cuda_args &a, shared_t *s, const att_work &w) {
     const att_partials<SPLIT_ROWS> parts = {a.extra};
-    __threadfence();
     group_sync(1, WARPS * 32);
-    if (threadIdx.x == 0) {
-        unsigned *count = parts.arrivals(w.row, w.kv_head);
-        s->last = atomicAdd(count, 1u) + 1u == (unsigned)w.chunks;
+    if (threadIdx.x == 0) { /* releases what the block wrote, acquires what the others did */
+        unsigned *count = parts.arrivals(w.row, w.kv_head), before;
+        asm volatile("atom.add.acq_rel.gpu.global.u32 %0, [%1], 1;" : "=r"(before) : "l"(count) : "memory");
+        s->last = before + 1u == (unsigned)w.chunks;
         if (s->last) *count = 0; /* for the next launch */
     }
     group_sync(1, WARPS * 32);
-    __threadfence();
     return s->last != 0;
 }
 
@@ -363,6 +369,7 @@ __device__ __forceinline__ void consume(const sf_cuda_args &a, shared_t *s, curs
         unsigned q[MT][K_STEPS][4];
         state_t st, total;
         if (!cursor.work(item, &w)) continue;
+        pass_wait();
         load_queries(a, slots_t{&w}, q);
         if (w.end_chunk - w.chunk < w.chunks) {
             chunk_run(s, w, w.chunk, q, &at, &st);
@@ -390,11 +397,13 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32 + 32, MT * HEAD_DIM <= 1
         }
         mbar_init_done();
     }
-    const cursor_t cursor(a.block, a.block->rows <= SPLIT_ROWS);
+    /* chunks apart only while whole tiles would leave half the blocks idle */
+    const int rows = a.block->rows;
+    const cursor_t cursor(a.block, rows <= SPLIT_ROWS && rows * KV_HEADS * 2 <= GRID);
     __syncthreads();
-    pass_wait();
     if (threadIdx.x >= WARPS * 32)
         produce(a, s, cursor);
     else
         consume(a, s, cursor);
+    pass_wait(); /* blocks without work too: the next kernel relies on all earlier ones */
 }

@@ -90,10 +90,12 @@ template <int TILE_ROWS, int FROM_ROWS, int TO_ROWS> struct att_cursor {
     }
 };
 
-/* Where the split form leaves its chunks (a.extra): arrivals [SPLIT_ROWS][KV_HEADS], zero between launches; then
- * (max, sum) [SPLIT_ROWS * HEADS][MAX_CHUNKS]; then values [SPLIT_ROWS * HEADS][MAX_CHUNKS][HEAD_DIM] fp32. */
+/* Where the split form leaves its chunks (a.extra): arrivals [256][KV_HEADS], zeroed once by the host and zero between
+ * launches; then (max, sum) [SPLIT_ROWS * HEADS][MAX_CHUNKS]; then values [SPLIT_ROWS * HEADS][MAX_CHUNKS][HEAD_DIM]
+ * fp32. Kernels that differ in SPLIT_ROWS may share it. */
 template <int SPLIT_ROWS> struct att_partials {
-    enum { COUNTS = (SPLIT_ROWS * KV_HEADS + 3) / 4 * 4 };
+    enum { COUNT_ROWS = 256, COUNTS = COUNT_ROWS * KV_HEADS };
+    static_assert(SPLIT_ROWS <= COUNT_ROWS, "a count for each row");
     void *extra;
     __device__ __forceinline__ unsigned *arrivals(int row, int kv_head) const {
         return (unsigned *)extra + row * KV_HEADS + kv_head;
@@ -102,10 +104,8 @@ template <int SPLIT_ROWS> struct att_partials {
         return ((size_t)row * HEADS + head) * MAX_CHUNKS + chunk;
     }
     __device__ __forceinline__ float2 *stats(size_t i) const { return (float2 *)((unsigned *)extra + COUNTS) + i; }
-    __device__ __forceinline__ float *values(size_t i) const {
-        constexpr size_t all = ((size_t)SPLIT_ROWS * HEADS * MAX_CHUNKS + 1) / 2 * 2; /* 16-byte aligned */
-        return (float *)(stats(0) + all) + i * HEAD_DIM;
-    }
+    static constexpr size_t ALL = ((size_t)SPLIT_ROWS * HEADS * MAX_CHUNKS + 1) / 2 * 2; /* 16-byte aligned */
+    __device__ __forceinline__ float *values(size_t i) const { return (float *)(stats(0) + ALL) + i * HEAD_DIM; }
 };
 
 #endif

@@ -28,6 +28,10 @@ __device__ __forceinline__ void bulk_load(unsigned to, const void *from, int byt
                  "l"(from), "r"(bytes), "r"(bar)
                  : "memory");
 }
+/* Into the L2 cache only: safe before what it fetches is written. */
+__device__ __forceinline__ void bulk_prefetch(const void *from, int bytes) {
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
+}
 __device__ __forceinline__ void group_sync(int id, int threads) {
     asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }

@@ -1,0 +1,199 @@
+//@ template sample_cuda
+//@ op sample
+//@ backend cuda
+//@ class both
+//@ rows 1..
+//@ name
+//@ order: exp in four sums a thread, ids ascending, a fixed tree a block, blocks ascending; masses of top_p in 64-bit fixed point
+//@ param VOCAB   int = 128256 in 2..1048576 from model.vocab
+//@ param CLUSTER int = 8 in 1..16
+//@ param GRID    int = 128 in 1..65536
+//@ prelude
+#ifndef KERNEL_NAME
+#define KERNEL_NAME   sample_cuda_default
+#define KERNEL_LAUNCH sample_cuda_default_launch
+#endif
+enum { VOCAB = 128256, CLUSTER = 8, GRID = 128 };
+//@ end
+#include "snippets/sample_row.cuh"
+
+/* a.in: logits fp32 [n_logits, VOCAB]; a.extra: sf_row_out [n_logits]; a.out: int [n_logits], the drawn tokens, or NULL.
+ * A cluster of CLUSTER blocks of 512 threads takes a logit row at a time, each block an equal part of the vocabulary. */
+static_assert(GRID % CLUSTER == 0, "whole clusters");
+
+extern "C" __device__ const sf_cuda_launch KERNEL_LAUNCH = {GRID, BLOCK_THREADS, (int)sizeof(row_shared), 1, CLUSTER};
+
+/* Of the raw logits: the greatest with its id, the log of the sum of exp(x - max). */
+struct row_stats {
+    u64 best;
+    float max, log_sum;
+    bool bad; /* a NaN, an infinity above, or nothing but -inf */
+    __device__ __forceinline__ float logprob(float x) const { return __fsub_rn(__fsub_rn(x, max), log_sum); }
+};
+
+__device__ __forceinline__ row_stats measure(const row_part &p, const float *x) {
+    bool bad = false;
+    best_value best;
+#pragma unroll 8
+    for (int i = (int)threadIdx.x * 4; i < p.n; i += BLOCK_THREADS * 4) {
+        const float4 v = part_quad(p, x, i);
+        *(float4 *)(p.s->z + i) = v;
+        bad = bad || !(v.x < SF_INF) || !(v.y < SF_INF) || !(v.z < SF_INF) || !(v.w < SF_INF);
+        best.see4(v, p.first + i);
+    }
+    bad = __syncthreads_or(bad) != 0;
+    const u64 own = block_max(best.rank(), p.s->scratch);
+    const float sum = part_sum(p, p.n > 0 ? ranked_value(own) : -SF_INF);
+    if (threadIdx.x == 0) {
+        p.s->best = p.n > 0 ? own : 0;
+        p.s->sum_bad = (u64)(unsigned)__float_as_int(sum) << 32 | (unsigned)bad;
+    }
+    cluster_meet();
+    row_stats r;
+    float total = 0.0f;
+    r.best = cluster_best(&p.s->best);
+    r.max = ranked_value(r.best);
+    r.bad = r.max == -SF_INF;
+    for (int b = 0; b < CLUSTER; b++) {
+        const u64 part = cluster_read(&p.s->best, b), other = cluster_read(&p.s->sum_bad, b);
+        r.bad = r.bad || (other & 1);
+        if (part != 0)
+            total = __fadd_rn(total, __fmul_rn(__int_as_float((int)(other >> 32)),
+                                               exp_exact(__fsub_rn(ranked_value(part), r.max))));
+    }
+    r.log_sum = log_exact(total);
+    return r;
+}
+
+/* The highest z + noise of this block. The noise lies within -2.9 .. 22.9 and the likeliest token has z = 0, so a
+ * token at -40 can't win, nor one 23 below a score already seen. scaled: z is (logit - max) / T already. */
+__device__ __forceinline__ u64 part_gumbel(const row_part &p, const sf_cuda_sample &s, float max, bool scaled) {
+    float best = -SF_INF, floor = -40.0f;
+    int arg = -1;
+    for (int i = (int)threadIdx.x * 4; i < p.n; i += BLOCK_THREADS * 4) {
+        float z[4];
+        bool any = false;
+        const float4 v = part_quad(p, p.s->z, i);
+        z[0] = v.x, z[1] = v.y, z[2] = v.z, z[3] = v.w;
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            if (!scaled) z[j] = __fdiv_rn(__fsub_rn(z[j], max), s.temperature);
+            any = any || z[j] > floor;
+        }
+        if (!any) continue;
+        const uint4 w = draw_words(s, (unsigned)(p.first + i) / 4);
+        const unsigned words[4] = {w.x, w.y, w.z, w.w};
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            const float score = __fadd_rn(z[j], gumbel(words[j]));
+            if (score > best) {
+                best = score;
+                arg = p.first + i + j;
+            }
+        }
+        floor = fmaxf(floor, __fsub_rn(best, 23.0f));
+    }
+    return block_max(arg < 0 ? 0 : ranked(best, arg), p.s->scratch);
+}
+
+/* top_k, then (z - max) / T, top_p and min_p. */
+__device__ __forceinline__ void filter(const row_part &p, const sf_cuda_sample &s, float max) {
+    int turn = 0;
+    cluster_top_k(p, &turn, s.top_k);
+    for (int i = (int)threadIdx.x; i < p.n; i += BLOCK_THREADS)
+        p.s->z[i] = __fdiv_rn(__fsub_rn(p.s->z[i], max), s.temperature);
+    __syncthreads();
+    cluster_top_p(p, &turn, s.top_p);
+    if (s.min_p > 0.0f)
+        for (int i = (int)threadIdx.x; i < p.n; i += BLOCK_THREADS)
+            if (exp_exact(p.s->z[i]) < s.min_p) p.s->z[i] = -SF_INF;
+    __syncthreads();
+}
+
+/* The drawn token or -1. touched: s->z is no longer the raw row. */
+__device__ __forceinline__ int draw(const row_part &p, const sf_cuda_sample &s, const int *pool, u64 best, bool *touched) {
+    if (row_adjusted(s)) {
+        *touched = true;
+        part_adjust(p, s, pool);
+        const u64 own = part_best(p);
+        if (threadIdx.x == 0) p.s->adjusted = p.n > 0 ? own : 0;
+        cluster_meet();
+        best = cluster_best(&p.s->adjusted);
+    }
+    const float max = ranked_value(best);
+    if (!(max > -SF_INF && max < SF_INF)) return -1; /* everything is banned */
+    if (!(s.temperature > 0.0f)) return ranked_id(best);
+    const bool filtered = s.top_k > 0 || s.top_p < 1.0f || s.min_p > 0.0f;
+    if (filtered) {
+        *touched = true;
+        filter(p, s, max);
+    }
+    const u64 own = part_gumbel(p, s, max, filtered);
+    if (threadIdx.x == 0) p.s->drawn = own;
+    cluster_meet();
+    const u64 drawn = cluster_best(&p.s->drawn);
+    return drawn == 0 ? -1 : ranked_id(drawn);
+}
+
+/* Merges the blocks' sorted lists: a lane has a list. One warp. */
+__device__ __forceinline__ void merge_top(const row_part &p, const row_stats &r, int n_top, row_out *out) {
+    const int lane = (int)(threadIdx.x & 31);
+    int at = 0;
+    for (int t = 0; t < n_top; t++) {
+        u64 own = lane < CLUSTER && at < n_top ? cluster_read(&p.s->top[at], lane) : 0, best = own;
+        for (int d = 1; d < 32; d *= 2) {
+            const u64 other = __shfl_xor_sync(0xffffffffu, best, d);
+            best = other > best ? other : best;
+        }
+        if (own == best) at++;
+        if (lane != 0) continue;
+        out->top_id[t] = ranked_id(best);
+        out->top_logprob[t] = r.logprob(ranked_value(best));
+    }
+}
+
+__device__ __forceinline__ void sample_row(const sf_cuda_args &a, const row_part &p, int row) {
+    const sf_cuda_sample s = block_samples(a.block)[row];
+    const float *x = (const float *)a.in + (size_t)row * VOCAB;
+    row_out *out = (row_out *)a.extra + row;
+    const row_stats r = measure(p, x + p.first);
+    const int n_top = r.bad ? 0 : min(s.n_top, (int)VOCAB), target = r.bad ? -1 : s.target;
+    unsigned before_target = 0, before = 0;
+    bool touched = false;
+    if (target >= 0) before_target = part_before(p, p.s->z, x[target], target);
+    part_top(p, n_top);
+    const int token = r.bad || !s.draw ? -1 : draw(p, s, block_ints(a.block, a.block->pool), r.best, &touched);
+    const bool first = token == ranked_id(r.best);
+    if (token >= 0 && !first) before = part_before(p, touched ? x + p.first : p.s->z, x[token], token);
+    if (threadIdx.x == 0) p.s->ranks = (u64)before_target << 32 | before;
+    cluster_meet();
+    if (p.rank != 0 || threadIdx.x >= 32) return;
+    u64 ranks = 0;
+    for (int b = 0; b < CLUSTER; b++)
+        ranks += cluster_read(&p.s->ranks, b);
+    merge_top(p, r, n_top, out);
+    if (threadIdx.x != 0) return;
+    out->token = token;
+    out->logprob = token >= 0 ? r.logprob(x[token]) : 0.0f;
+    out->rank = token >= 0 ? 1 + (int)(unsigned)ranks : 0;
+    out->target_logprob = target >= 0 ? r.logprob(x[target]) : 0.0f;
+    out->target_rank = target >= 0 ? 1 + (int)(ranks >> 32) : 0;
+    out->n_top = n_top;
+    out->bad = r.bad || (s.draw && token < 0);
+    if (a.out) ((int *)a.out)[row] = token;
+}
+
+extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(BLOCK_THREADS, 1) KERNEL_NAME(sf_cuda_args a) {
+    extern __shared__ __align__(16) char raw[];
+    row_part p;
+    p.s = (row_shared *)raw;
+    p.rank = (int)cluster_rank();
+    p.first = p.rank * SLICE;
+    p.n = max(0, min((int)SLICE, (int)VOCAB - p.first));
+    pass_release();
+    pass_wait();
+    for (int row = (int)blockIdx.x / CLUSTER; row < a.block->n_logits; row += GRID / CLUSTER) {
+        sample_row(a, p, row);
+        cluster_meet(); /* others have read what the next row writes */
+    }
+}
