@@ -8,13 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/progress.h"
 #include "device/cuda/block.h"
 #include "device/cuda/cublaslt.h"
 #include "gpu/kit.h"
+#include "gpu/templates.h"
 
 #define KERNELS "tests/gpu/kernels"
 #define LINKS   64
@@ -91,6 +90,53 @@ static void block_reaches_the_kernel(kit *k) {
     for (int i = 0; i < ROWS && !err.msg[0]; i++)
         wrong += out[i] != 0.5f * (float)tokens[i] + (float)(i == 0 ? 700 : 19 + i);
     kit_check(k, wrong == 0, "a pass block reaches the kernel", "%d rows, %d wrong %s", ROWS, wrong, err.msg);
+}
+
+/* What a pass costs before its first kernel: 256 decode rows at position 4095 with their page ids. */
+static void blocks_are_cheap(kit *k) {
+    enum { ROWS = 256, FILLS = 200, CONTEXT = 4096 };
+    static const sf_plan large = {.model = {.vocab = 1000},
+                                  .page_size = 64,
+                                  .max_rows = ROWS,
+                                  .max_logit_rows = ROWS,
+                                  .max_context = CONTEXT};
+    static int32_t tokens[ROWS], pages[CONTEXT / 64], logit_row[ROWS];
+    static sf_segment segs[ROWS];
+    static sf_sample samples[ROWS];
+    sf_cuda_block_caps caps = {0};
+    sf_err err = {.msg = ""};
+    void *host = NULL;
+    size_t used = 0;
+    for (int i = 0; i < ROWS; i++) {
+        segs[i] = (sf_segment){SF_SEG_DECODE, i, 1, CONTEXT - 1, pages};
+        samples[i] = (sf_sample){.top_p = 1.0f, .repetition_penalty = 1.0f, .target = -1, .draw = true};
+        logit_row[i] = i;
+    }
+    const sf_pass pass = {.rows = ROWS,
+                          .tokens = tokens,
+                          .n_segs = ROWS,
+                          .segs = segs,
+                          .n_logits = ROWS,
+                          .logit_row = logit_row,
+                          .samples = samples};
+    if (sf_cuda_block_caps_of(&large, 64, ROWS, &caps, &err) != SF_OK ||
+        k->cu.cuMemHostAlloc(&host, caps.bytes, CU_MEMHOSTALLOC_PORTABLE) != CUDA_SUCCESS) {
+        kit_check(k, false, "a block of 256 rows", "%s", err.msg);
+        return;
+    }
+    const CUdeviceptr block = alloc(k, caps.bytes);
+    bool ok = true;
+    const double start = sf_now_s();
+    for (int i = 0; i < FILLS; i++)
+        ok = ok && sf_cuda_block_fill(&caps, &large, 64, &pass, host, &used, &err) == SF_OK;
+    const double filled = sf_now_s();
+    for (int i = 0; i < FILLS; i++)
+        ok = ok && k->cu.cuMemcpyHtoDAsync(block, host, used, k->gpu.stream) == CUDA_SUCCESS;
+    ok = ok && wait(k, &err) == SF_OK;
+    kit_check(k, ok, "a block of 256 rows", "%zu of %zu bytes used; us: fill %.1f, copy %.1f %s", used,
+              caps.bytes, (filled - start) * 1e6 / FILLS, (sf_now_s() - filled) * 1e6 / FILLS, err.msg);
+    k->cu.cuMemFree(block);
+    k->cu.cuMemFreeHost(host);
 }
 
 typedef struct chain {
@@ -188,109 +234,6 @@ static void cublaslt_opens(kit *k) {
     sf_cublaslt_close(&lt);
 }
 
-/* ---- templates: compiled, cached, loaded ---- */
-
-#define TEMPLATES_MAX 32
-
-typedef struct templates {
-    int n;
-    sf_cuda_source sources[TEMPLATES_MAX];
-    sf_cubin cold[TEMPLATES_MAX], warm[TEMPLATES_MAX];
-    char dir[64];
-} templates;
-
-static void templates_read(kit *k, templates *t, char **names, int n) {
-    char path[1024];
-    for (int i = 0; i < n && t->n < TEMPLATES_MAX; i++) {
-        snprintf(path, sizeof path, "templates/cuda/%s.cu", names[i]);
-        const char *text = kit_read(k, path);
-        if (text) t->sources[t->n++] = (sf_cuda_source){names[i], names[i], NULL, text};
-    }
-}
-
-static sf_code build(kit *k, templates *t, sf_cubin *out, sf_cubin_cache_stats *stats, double *seconds,
-                     sf_err *err) {
-    sf_cubin_cache *cache = NULL;
-    SF_TRY(sf_cubin_cache_create(t->dir, &cache, err));
-    const sf_cuda_build b = {&k->nvrtc, cache, k->gpu.arch, k->headers, k->n_headers, 16};
-    const double start = sf_now_s();
-    const sf_code rc = sf_cuda_build_all(&b, t->sources, t->n, out, err);
-    *seconds = sf_now_s() - start;
-    *stats = sf_cubin_cache_stats_get(cache);
-    sf_cubin_cache_destroy(cache);
-    return rc;
-}
-
-/* Flips a bit in the middle of the first source's cache file. */
-static void damage(kit *k, const templates *t) {
-    char key[65], path[256];
-    sf_err err;
-    if (sf_cubin_key(&k->nvrtc, k->gpu.arch, t->sources, k->headers, k->n_headers, key, &err) != SF_OK)
-        return;
-    snprintf(path, sizeof path, "%s/%s", t->dir, key);
-    FILE *f = fopen(path, "r+");
-    if (!f) return;
-    fseek(f, 5000, SEEK_SET);
-    const int c = fgetc(f);
-    fseek(f, 5000, SEEK_SET);
-    fputc(c ^ 1, f);
-    fclose(f);
-}
-
-static int differing(const templates *t) {
-    int n = 0;
-    for (int i = 0; i < t->n; i++)
-        n += t->cold[i].code.len != t->warm[i].code.len ||
-             memcmp(t->cold[i].code.data, t->warm[i].code.data, t->cold[i].code.len) != 0;
-    return n;
-}
-
-static void templates_are_cached(kit *k, templates *t) {
-    sf_cubin_cache_stats s = {0};
-    sf_err err = {.msg = ""};
-    double cold = 0, warm = 0;
-    sf_code rc = build(k, t, t->cold, &s, &cold, &err);
-    kit_check(k, rc == SF_OK && s.misses == t->n, "templates compile", "%d in %.2f s %s", t->n, cold,
-              err.msg);
-    rc = build(k, t, t->warm, &s, &warm, &err);
-    kit_check(k, rc == SF_OK && s.hits == t->n && !differing(t), "the cache gives the same code",
-              "%d hits in %.4f s %s", s.hits, warm, err.msg);
-    for (int i = 0; i < t->n; i++)
-        sf_cubin_fini(t->warm + i);
-    damage(k, t);
-    rc = build(k, t, t->warm, &s, &warm, &err);
-    kit_check(k, rc == SF_OK && s.damaged == 1 && s.hits == t->n - 1 && !differing(t),
-              "a damaged cache file is compiled again to the same code", "%d damaged, %d hits, %.2f s %s",
-              s.damaged, s.hits, warm, err.msg);
-}
-
-static void templates_load(kit *k, const templates *t) {
-    for (int i = 0; i < t->n; i++) {
-        sf_cuda_kernel kernel = {0};
-        sf_err err = {.msg = ""};
-        const sf_cubin *c = t->cold + i;
-        if (c->report.n_entries == 0) continue;
-        const sf_code rc =
-            sf_cuda_kernel_load(&k->gpu, c->report.entries[0].name, c->code.data, &kernel, &err);
-        const sf_cuda_launch *l = &kernel.launch;
-        kit_check(k, rc == SF_OK && kernel.registers == c->report.entries[0].registers, t->sources[i].name,
-                  "grid %d x %d, %d bytes, pdl %d, cluster %d, %d registers %s", l->grid, l->threads,
-                  l->shared, l->pdl, l->cluster, kernel.registers, err.msg);
-        sf_cuda_kernel_unload(&k->gpu, &kernel);
-    }
-}
-
-static void templates_fini(templates *t) {
-    char line[128];
-    for (int i = 0; i < t->n; i++) {
-        sf_cubin_fini(t->cold + i);
-        sf_cubin_fini(t->warm + i);
-        free((void *)(uintptr_t)t->sources[i].text);
-    }
-    snprintf(line, sizeof line, "rm -r %s", t->dir);
-    if (system(line) != 0) printf("%s stays\n", t->dir);
-}
-
 /* ---- errors ---- */
 
 static void soft_errors_say_what_happened(kit *k) {
@@ -351,7 +294,6 @@ static void a_fault_loses_the_gpu(kit *k) {
 
 int main(int argc, char **argv) {
     static kit k;
-    static templates t = {.dir = "/tmp/sf_smoke_XXXXXX"};
     sf_err err = {0};
     if (argc < 2) {
         fprintf(stderr, "usage: %s ROOT [TEMPLATE...]\n", argv[0]);
@@ -364,15 +306,11 @@ int main(int argc, char **argv) {
     printf("%s, %d SMs, %s, %zu MiB, driver CUDA %d.%d, NVRTC %s\n", k.gpu.name, k.gpu.sms, k.gpu.arch,
            k.gpu.memory >> 20, k.cu.version / 1000, k.cu.version % 1000 / 10, k.nvrtc.build);
     block_reaches_the_kernel(&k);
+    blocks_are_cheap(&k);
     chains_agree(&k);
     clusters_and_shared_memory(&k);
     cublaslt_opens(&k);
-    templates_read(&k, &t, argv + 2, argc - 2);
-    if (t.n > 0 && mkdtemp(t.dir)) {
-        templates_are_cached(&k, &t);
-        templates_load(&k, &t);
-        templates_fini(&t);
-    }
+    templates_work(&k, argv + 2, argc - 2);
     soft_errors_say_what_happened(&k);
     a_bad_launch_leaves_the_gpu_usable(&k);
     a_fault_loses_the_gpu(&k);
