@@ -44,8 +44,9 @@ static void read_headers(kit *k, const char *dir, const char *as, const char *en
     for (struct dirent *e; k->n_headers < KIT_HEADERS_MAX && (e = readdir(d));) {
         const size_t len = strlen(e->d_name), n = strlen(ending);
         if (len <= n || strcmp(e->d_name + len - n, ending) != 0) continue;
-        snprintf(path, sizeof path, "%s/%s", dir, e->d_name);
-        char *text = kit_read(k, path), *name = NULL;
+        char file[1024];
+        snprintf(file, sizeof file, "%.512s/%s", dir, e->d_name);
+        char *text = kit_read(k, file), *name = NULL;
         if (text && asprintf(&name, "%s/%s", as, e->d_name) > 0)
             k->headers[k->n_headers++] = (sf_cuda_header){name, text};
     }

@@ -1,11 +1,12 @@
-/* The pass as kernels see it: one block of device memory, refreshed by one copy in the stream before each pass, so that a
- * captured graph holds no value that changes. Shared by C (layout, filling) and by the kernels (NVRTC): plain
- * int types only. Capacities are the plan's; arrays follow the header at the offsets it names (bytes from its start,
- * 16-byte aligned), so that only the used part is copied. */
+/* The pass as kernels see it: one block of device memory, refreshed by one copy in the stream before each
+ * pass, so that a captured graph holds no value that changes. Shared by C (layout, filling) and by the
+ * kernels (NVRTC): plain int types only. Capacities are the plan's; arrays follow the header at the offsets
+ * it names (bytes from its start, 16-byte aligned), so that only the used part is copied. */
 #ifndef SF_DEVICE_CUDA_PASS_BLOCK_H
 #define SF_DEVICE_CUDA_PASS_BLOCK_H
 
-/* How one logit row is sampled: sf_sample (device/device.h) with its pointers as ranges of the block's pool. */
+/* How one logit row is sampled: sf_sample (device/device.h) with its pointers as ranges of the block's pool.
+ */
 typedef struct sf_cuda_sample {
     float temperature, top_p, min_p, repetition_penalty, frequency_penalty, presence_penalty;
     int top_k, n_top, target, draw;
@@ -45,8 +46,9 @@ typedef struct sf_cuda_args {
 } sf_cuda_args;
 
 /* How a kernel wants to be launched: every CUDA template defines, from its constants,
- * `extern "C" __device__ const sf_cuda_launch KERNEL_LAUNCH = {...}` (KERNEL_LAUNCH is its name with _launch appended), which the
- * runtime reads when it loads the cubin: so the arithmetic stays in the template's constexpr and nobody repeats it. */
+ * `extern "C" __device__ const sf_cuda_launch KERNEL_LAUNCH = {...}` (KERNEL_LAUNCH is its name with _launch
+ * appended), which the runtime reads when it loads the cubin: so the arithmetic stays in the template's
+ * constexpr and nobody repeats it. */
 typedef struct sf_cuda_launch {
     int grid, threads, shared; /* thread blocks; threads each; dynamic shared memory in bytes */
     int pdl;                   /* 1: launched with programmatic stream serialization */
