@@ -93,7 +93,7 @@ SF_CHECKED sf_code sf_jtruth(sf_jx *x, sf_jv v, bool *out);
 SF_CHECKED sf_code sf_jlength(sf_jx *x, sf_jv v, int64_t *out);
 bool sf_jhas_length(sf_jv v);
 SF_CHECKED sf_code sf_jequal(sf_jx *x, sf_jv a, sf_jv b, bool *out);
-SF_CHECKED sf_code sf_jorder(sf_jx *x, sf_jv a, sf_jv b, int *out); /* <0, 0, >0; error when unordered */
+SF_CHECKED sf_code sf_jorder(sf_jx *x, sf_jv a, sf_jv b, int *out); /* -1, 0, 1; 2: NaN */
 SF_CHECKED sf_code sf_jcompare(sf_jx *x, int op, sf_jv a, sf_jv b, bool *out);
 SF_CHECKED sf_code sf_jcontains(sf_jx *x, sf_jv item, sf_jv in, bool *out);
 SF_CHECKED sf_code sf_jbinary(sf_jx *x, int op, sf_jv a, sf_jv b, sf_jv *out);

@@ -38,7 +38,11 @@ static sf_code exec_capture(sf_jx *x, const sf_jnode *n, sf_jflow *flow) {
     SF_TRY(capture(x, n->body, flow, &v));
     if (*flow != SF_JFLOW_NEXT) return SF_OK;
     SF_TRY(filter_block(x, n->b, &v));
-    return n->type == SF_JN_SETBLOCK ? sf_jassign(x, n->a, v) : sf_jv_print(x, x->out, v);
+    if (n->type == SF_JN_SETBLOCK) return sf_jassign(x, n->a, v);
+    if (v.kind != SF_JV_STR)
+        return SF_FAIL_AT(x->err, SF_INVALID, x->at, "a filter block must give text, not '%s'",
+                          sf_jtype_name(v));
+    return sf_jv_print(x, x->out, v);
 }
 
 /* `for x in xs if cond`: evaluated when the loop asks for its next item, as jinja2 does. */

@@ -283,6 +283,7 @@ sf_code sf_jparse_filters(sf_jparser *p, sf_jnode *of, bool inline_first, sf_jno
         if (known && !n->def)
             return sf_jparse_fail(p, SF_UNSUPPORTED, "filter '%.60s' is not supported", name);
         SF_TRY(sf_jparse_expect(p, SF_JT_NAME, 0, "a filter's name"));
+        if (at_op(p, '.')) return sf_jparse_fail(p, SF_UNSUPPORTED, "dotted filter names are not supported");
         n->a = of;
         of = n;
         if (at_op(p, '(')) SF_TRY(parse_args(p, n));
@@ -311,6 +312,7 @@ static sf_code parse_test(sf_jparser *p, sf_jnode **node) {
     n->def = known ? sf_jtest_find(name, strlen(name)) : NULL;
     if (known && !n->def) return sf_jparse_fail(p, SF_UNSUPPORTED, "test '%.60s' is not supported", name);
     SF_TRY(sf_jparse_expect(p, SF_JT_NAME, 0, "a test's name"));
+    if (at_op(p, '.')) return sf_jparse_fail(p, SF_UNSUPPORTED, "dotted test names are not supported");
     n->a = *node;
     *node = n;
     if (at_op(p, '(')) {

@@ -98,7 +98,7 @@ static int order_nums(sf_jv a, sf_jv b) {
 static int order_strs(const sf_jstr *a, const sf_jstr *b) {
     size_t n = a->len < b->len ? a->len : b->len;
     int c = n ? memcmp(a->data, b->data, n) : 0;
-    return c ? c : (a->len > b->len) - (a->len < b->len);
+    return c ? (c > 0) - (c < 0) : (a->len > b->len) - (a->len < b->len);
 }
 
 static sf_code equal_lists(sf_jx *x, const sf_jlist *a, const sf_jlist *b, bool *out) {
@@ -164,8 +164,10 @@ sf_code sf_jequal(sf_jx *x, sf_jv a, sf_jv b, bool *out) {
     return SF_OK;
 }
 
-/* 2: not ordered (NaN). */
+/* -1, 0, 1, or 2: not ordered (NaN). */
 static sf_code order_any(sf_jx *x, sf_jv a, sf_jv b, int *out) {
+    if (a.kind == SF_JV_VIEW && b.kind == SF_JV_VIEW)
+        return SF_FAIL_AT(x->err, SF_UNSUPPORTED, x->at, "dictionary views as sets are not supported");
     if (a.kind == SF_JV_UNDEF) return fail_undefined(x, a);
     if (b.kind == SF_JV_UNDEF) return fail_undefined(x, b);
     if (sf_jv_is_num(a) && sf_jv_is_num(b)) {
@@ -364,6 +366,10 @@ static bool is_seq(sf_jv v) {
 }
 
 sf_code sf_jbinary(sf_jx *x, int op, sf_jv a, sf_jv b, sf_jv *out) {
+    if (op == '-' && (a.kind == SF_JV_VIEW || b.kind == SF_JV_VIEW))
+        return SF_FAIL_AT(x->err, SF_UNSUPPORTED, x->at, "dictionary views as sets are not supported");
+    if (op == '%' && a.kind == SF_JV_STR)
+        return SF_FAIL_AT(x->err, SF_UNSUPPORTED, x->at, "'%%' formatting is not supported");
     if (a.kind == SF_JV_UNDEF) return fail_undefined(x, a);
     if (b.kind == SF_JV_UNDEF) return fail_undefined(x, b);
     if (is_int(a) && is_int(b)) return int_binary(x, op, as_int(a), as_int(b), out);
@@ -372,8 +378,6 @@ sf_code sf_jbinary(sf_jx *x, int op, sf_jv a, sf_jv b, sf_jv *out) {
     if (op == '+' && a.kind == b.kind && is_seq(a)) return concat_list(x, a, b, out);
     if (op == '*' && is_seq(a) && is_int(b)) return repeat(x, a, as_int(b), out);
     if (op == '*' && is_seq(b) && is_int(a)) return repeat(x, b, as_int(a), out);
-    if (op == '%' && a.kind == SF_JV_STR)
-        return SF_FAIL_AT(x->err, SF_UNSUPPORTED, x->at, "'%%' formatting is not supported");
     return SF_FAIL_AT(x->err, SF_INVALID, x->at, "cannot apply '%c%s' to '%s' and '%s'",
                       op > 255 ? op >> 8 : op, op > 255 ? (char[]){(char)(op & 255), 0} : "",
                       sf_jtype_name(a), sf_jtype_name(b));

@@ -50,7 +50,7 @@ static sf_code merge(sf_jx *x, const pair *from, pair *to, size_t a, size_t mid,
     for (size_t k = a; k < b; k++) {
         int cmp = 0;
         if (i < mid && j < b) SF_TRY(sf_jorder(x, from[j].key, from[i].key, &cmp));
-        bool right = i >= mid || (j < b && (reverse ? cmp == 1 || (cmp > 0 && cmp != 2) : cmp < 0));
+        bool right = i >= mid || (j < b && (reverse ? cmp == 1 : cmp < 0));
         to[k] = right ? from[j++] : from[i++];
     }
     return SF_OK;
