@@ -105,6 +105,7 @@ void sf_cli_signals(void) {
     sigaction(SIGINT, &once, NULL);
     sigaction(SIGTERM, &once, NULL);
     sigaction(SIGPIPE, &ignore, NULL);
+    sigaction(SIGXFSZ, &ignore, NULL);
 }
 
 int sf_cli_signalled(void) {

@@ -75,7 +75,7 @@ sf_code sf_tokenizer_encode(const sf_tokenizer *t, const char *text, size_t len,
 sf_code sf_tokenizer_decode(const sf_tokenizer *t, const int32_t *ids, size_t n, bool special, sf_buf *out,
                             sf_err *err) {
     for (size_t i = 0; i < n; i++) {
-        size_t len;
+        size_t len = 0;
         const char *piece = sf_tokenizer_piece(t, ids[i], &len);
         if (!special && sf_tokenizer_is_special(t, ids[i])) continue;
         sf_code rc = sf_buf_append(out, piece, len, err);

@@ -6,6 +6,7 @@ usage: test_cli.py BINARY WEIGHTS [unittest arguments]"""
 import json
 import os
 import re
+import resource
 import signal
 import struct
 import subprocess
@@ -395,6 +396,45 @@ class Jsonl(unittest.TestCase):
                              stdin=b'{"prompt": "x", "max_tokens": 2}\n' * 3)
         self.assertEqual(code, 1)
         self.assertIn("steadfast: /dev/full: cannot write: No space left on device", err)
+
+    def test_a_file_that_may_grow_no_more_keeps_whole_lines(self):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1500, 1500))
+
+        with tempfile.TemporaryDirectory() as tmp:
+            target = os.path.join(tmp, "out.jsonl")
+            p = self.start("--input", "-", "--output", target, preexec_fn=limit)
+            _, err = p.communicate(b'{"prompt": "x", "max_tokens": 2}\n' * 6)
+            self.assertEqual(p.returncode, 1, err)
+            with open(target) as f:
+                lines = f.read()
+            whole = int(re.search(r"cannot write: File too large; it holds (\d+) whole lines", err.decode()).group(1))
+        self.assertTrue(lines.endswith("\n"))
+        self.assertEqual(len([json.loads(x) for x in lines.splitlines()]), whole)
+        self.assertTrue(0 < whole < 6)
+
+    def test_a_report_that_cannot_be_written_is_an_error(self):
+        code, out, err = B.run("run", "--weights", B.weights, "--prompt", "x", "--max-tokens", "1", "--report", "/dev/full")
+        self.assertEqual(code, 1)
+        self.assertIn("/dev/full: cannot write", err)
+
+    def test_line_ends_of_every_kind(self):
+        line = b'{"id": 7, "prompt": "x", "max_tokens": 1}'
+        for text in (line, line + b"\r\n", b"\n\n" + line + b"\n\n", b"  " + line + b"  \n"):
+            code, out, err = B.run("run", "--weights", B.weights, "--input", "-", stdin=text)
+            self.assertEqual((code, [json.loads(x)["id"] for x in out.splitlines()]), (0, [7]), err)
+
+    def test_no_lines_are_no_answers(self):
+        code, out, err = B.run("run", "--weights", B.weights, "--input", "-", stdin=b"")
+        self.assertEqual((code, out), (0, b""), err)
+
+    def test_a_line_too_long_to_keep(self):
+        line = b'{"id": 1, "prompt": "x", "max_tokens": 1}\n'
+        code, out, err = B.run("run", "--weights", B.weights, "--input", "-", stdin=b"x" * (65 << 20) + b"\n" + line)
+        self.assertEqual(code, 1, err)
+        first, second = [json.loads(x) for x in out.splitlines()]
+        self.assertEqual((first["line"], second["id"]), (1, 1))
+        self.assertIn("longer than 64 MiB", first["error"]["message"])
 
     def test_output_must_not_be_the_input(self):
         with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as f:
