@@ -64,7 +64,7 @@ static std::string expand(const std::string &text, const params &values, std::st
     return out;
 }
 
-static gpu_kernel compile(const std::string &source, const std::string &entry, const std::string &name) {
+static gpu_kernel compile(const std::string &source, const std::string &entry, const std::string &name, bool shaped) {
     static std::vector<std::string> paths, texts;
     if (paths.empty()) {
         FILE *list = popen("ls templates/snippets/*.cuh", "r");
@@ -117,11 +117,9 @@ static gpu_kernel compile(const std::string &source, const std::string &entry, c
     cudaLibrary_t lib;
     CUDA(cudaLibraryLoadData(&lib, cubin.data(), nullptr, nullptr, 0, nullptr, nullptr, 0));
     CUDA(cudaLibraryGetKernel(&k.fn, lib, entry.c_str()));
+    if (!shaped) return k;
     void *at;
-    if (cudaLibraryGetGlobal(&at, &n, lib, (entry + "_launch").c_str()) != cudaSuccess) {
-        cudaGetLastError();
-        return k;
-    }
+    CUDA(cudaLibraryGetGlobal(&at, &n, lib, (entry + "_launch").c_str()));
     CUDA(cudaMemcpy(&k.launch, at, sizeof k.launch, cudaMemcpyDeviceToHost));
     CUDA(cudaFuncSetAttribute((const void *)k.fn, cudaFuncAttributeMaxDynamicSharedMemorySize, k.launch.shared));
     return k;
@@ -131,7 +129,7 @@ gpu_kernel kernel_build(const std::string &file, const params &values) {
     std::string body;
     const std::string prelude = expand(read_file("templates/" + file), values, &body);
     const char *names = "#define KERNEL_NAME the_kernel\n#define KERNEL_LAUNCH the_kernel_launch\n";
-    gpu_kernel k = compile(names + prelude + body, "the_kernel", file);
+    gpu_kernel k = compile(names + prelude + body, "the_kernel", file, true);
     expect(k.spilled == 0, "%s: %d registers, %d bytes spilled", file.c_str(), k.registers, k.spilled);
     return k;
 }
@@ -140,7 +138,7 @@ gpu_kernel kernel_build_ref(const std::string &file, const std::string &entry, c
                             const params &values, const std::string &defines) {
     std::string body;
     const std::string prelude = expand(read_file("templates/" + template_file), values, &body);
-    return compile(defines + prelude + read_file("ref/cuda/" + file), entry, file);
+    return compile(defines + prelude + read_file("ref/cuda/" + file), entry, file, false);
 }
 
 static void launch(const gpu_kernel &k, cudaLaunchConfig_t *c, const sf_cuda_args &a) {

@@ -38,7 +38,7 @@ enum {
     THREADS = GROUPS * 128 + 128
 };
 static_assert(GROUP_ROWS >= 1, "a warpgroup holds the heads of one row at least");
-static_assert(CONTEXT >= 1 && CHUNK_TILES >= 1, "whole chunks");
+static_assert(HEADS % KV_HEADS == 0 && CONTEXT >= 1 && CHUNK_TILES >= 1, "whole chunks");
 
 struct shared_t {
     char kv[STAGES][KV_HEAD_BYTES]; /* K, V */

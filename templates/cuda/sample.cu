@@ -6,35 +6,36 @@
 //@ name
 //@ order: exp in four sums a thread, ids ascending, a fixed tree a block, blocks ascending; masses of top_p in 64-bit fixed point
 //@ param VOCAB   int = 128256 in 2..1048576 from model.vocab
-//@ param CLUSTER int = 8 in 1..16
-//@ param GRID    int = 128 in 1..65536
+//@ param CONTEXT int = 8192 in 1..1048576 from config.context
+//@ param CLUSTER int = 8 in 1..8
+//@ param GRID    int = 256 in 1..65536
 //@ prelude
 #ifndef KERNEL_NAME
 #define KERNEL_NAME   sample_cuda_default
 #define KERNEL_LAUNCH sample_cuda_default_launch
 #endif
-enum { VOCAB = 128256, CLUSTER = 8, GRID = 128 };
+enum { VOCAB = 128256, CONTEXT = 8192, CLUSTER = 8, GRID = 256 };
 //@ end
-#include "snippets/sample_row.cuh"
+#include "snippets/sample_filter.cuh"
 
 /* a.in: logits fp32 [n_logits, VOCAB]; a.extra: sf_row_out [n_logits]; a.out: int [n_logits], the drawn tokens, or NULL.
  * A cluster of CLUSTER blocks of 512 threads takes a logit row at a time, each block an equal part of the vocabulary. */
-static_assert(GRID % CLUSTER == 0, "whole clusters");
+static_assert(GRID % CLUSTER == 0 && CONTEXT >= 1, "whole clusters");
 
 extern "C" __device__ const sf_cuda_launch KERNEL_LAUNCH = {GRID, BLOCK_THREADS, (int)sizeof(row_shared), 1, CLUSTER};
 
 /* Of the raw logits: the greatest with its id, the log of the sum of exp(x - max). */
 struct row_stats {
     u64 best;
-    float max, log_sum;
+    float log_sum;
     bool bad; /* a NaN, an infinity above, or nothing but -inf */
-    __device__ __forceinline__ float logprob(float x) const { return __fsub_rn(__fsub_rn(x, max), log_sum); }
+    __device__ __forceinline__ float logprob(float x) const { return __fsub_rn(__fsub_rn(x, ranked_value(best)), log_sum); }
 };
 
 __device__ __forceinline__ row_stats measure(const row_part &p, const float *x) {
     bool bad = false;
     best_value best;
-#pragma unroll 8
+#pragma unroll 4
     for (int i = (int)threadIdx.x * 4; i < p.n; i += BLOCK_THREADS * 4) {
         const float4 v = part_quad(p, x, i);
         *(float4 *)(p.s->z + i) = v;
@@ -52,66 +53,74 @@ __device__ __forceinline__ row_stats measure(const row_part &p, const float *x) 
     row_stats r;
     float total = 0.0f;
     r.best = cluster_best(&p.s->best);
-    r.max = ranked_value(r.best);
-    r.bad = r.max == -SF_INF;
+    const float max = ranked_value(r.best);
+    r.bad = max == -SF_INF;
     for (int b = 0; b < CLUSTER; b++) {
         const u64 part = cluster_read(&p.s->best, b), other = cluster_read(&p.s->sum_bad, b);
         r.bad = r.bad || (other & 1);
         if (part != 0)
             total = __fadd_rn(total, __fmul_rn(__int_as_float((int)(other >> 32)),
-                                               exp_exact(__fsub_rn(ranked_value(part), r.max))));
+                                               exp_exact(__fsub_rn(ranked_value(part), max))));
     }
     r.log_sum = log_exact(total);
     return r;
 }
 
-/* The highest z + noise of this block. The noise lies within -2.9 .. 22.9 and the likeliest token has z = 0, so a
- * token at -40 can't win, nor one 23 below a score already seen. scaled: z is (logit - max) / T already. */
-__device__ __forceinline__ u64 part_gumbel(const row_part &p, const sf_cuda_sample &s, float max, bool scaled) {
-    float best = -SF_INF, floor = -40.0f;
+/* (logit - max) / T, exactly and nearly: the latter is enough to tell which tokens can not win. */
+struct scale_t {
+    float max, temperature, inverse;
+    bool done; /* z is (logit - max) / T already */
+    __device__ __forceinline__ float exact(float z) const {
+        return done ? z : __fdiv_rn(__fsub_rn(z, max), temperature);
+    }
+    __device__ __forceinline__ float about(float z) const { return done ? z : __fmul_rn(__fsub_rn(z, max), inverse); }
+};
+
+/* The highest z + noise of this block that reaches the row's likeliest token's (id `sure`, z = 0). The noise of v is
+ * at most -log v, so a token whose v is greater than e^(z - best) can't win: few logarithms are taken. The bound allows
+ * for 0.001 of error; a NaN in it prunes nothing. */
+__device__ __forceinline__ u64 part_gumbel(const row_part &p, const sf_cuda_sample &s, const scale_t &scale, int sure) {
+    const uint4 sure_words = draw_words(s, (unsigned)sure / 4);
+    const unsigned sure_word = sure % 4 < 2 ? sure % 4 ? sure_words.y : sure_words.x : sure % 4 == 2 ? sure_words.z : sure_words.w;
+    float best = -SF_INF, limit = gumbel(sure_word);
     int arg = -1;
     for (int i = (int)threadIdx.x * 4; i < p.n; i += BLOCK_THREADS * 4) {
-        float z[4];
-        bool any = false;
         const float4 v = part_quad(p, p.s->z, i);
-        z[0] = v.x, z[1] = v.y, z[2] = v.z, z[3] = v.w;
-#pragma unroll
-        for (int j = 0; j < 4; j++) {
-            if (!scaled) z[j] = __fdiv_rn(__fsub_rn(z[j], max), s.temperature);
-            any = any || z[j] > floor;
-        }
-        if (!any) continue;
+        const float z[4] = {v.x, v.y, v.z, v.w};
+        if (scale.about(fmaxf(fmaxf(v.x, v.y), fmaxf(v.z, v.w))) < limit - 23.0f) continue;
         const uint4 w = draw_words(s, (unsigned)(p.first + i) / 4);
         const unsigned words[4] = {w.x, w.y, w.z, w.w};
 #pragma unroll
         for (int j = 0; j < 4; j++) {
-            const float score = __fadd_rn(z[j], gumbel(words[j]));
+            const float needed = exp2_fast(__fmul_rn(__fsub_rn(scale.about(z[j]), limit), LOG2E));
+            if (__fmul_rn((float)words[j], 2.32830644e-10f) > __fmul_rn(needed, 1.001f)) continue;
+            const float score = __fadd_rn(scale.exact(z[j]), gumbel(words[j]));
             if (score > best) {
                 best = score;
                 arg = p.first + i + j;
             }
+            limit = fmaxf(limit, best);
         }
-        floor = fmaxf(floor, __fsub_rn(best, 23.0f));
     }
     return block_max(arg < 0 ? 0 : ranked(best, arg), p.s->scratch);
 }
 
 /* top_k, then (z - max) / T, top_p and min_p. */
-__device__ __forceinline__ void filter(const row_part &p, const sf_cuda_sample &s, float max) {
+__device__ __forceinline__ void filter(row_part p, int top_k, float temperature, float top_p, float min_p, float max) {
     int turn = 0;
-    cluster_top_k(p, &turn, s.top_k);
+    cluster_top_k(p, &turn, top_k);
     for (int i = (int)threadIdx.x; i < p.n; i += BLOCK_THREADS)
-        p.s->z[i] = __fdiv_rn(__fsub_rn(p.s->z[i], max), s.temperature);
+        p.s->z[i] = __fdiv_rn(__fsub_rn(p.s->z[i], max), temperature);
     __syncthreads();
-    cluster_top_p(p, &turn, s.top_p);
-    if (s.min_p > 0.0f)
+    cluster_top_p(p, &turn, top_p);
+    if (min_p > 0.0f)
         for (int i = (int)threadIdx.x; i < p.n; i += BLOCK_THREADS)
-            if (exp_exact(p.s->z[i]) < s.min_p) p.s->z[i] = -SF_INF;
+            if (exp_exact(p.s->z[i]) < min_p) p.s->z[i] = -SF_INF;
     __syncthreads();
 }
 
-/* The drawn token or -1. touched: s->z is no longer the raw row. */
-__device__ __forceinline__ int draw(const row_part &p, const sf_cuda_sample &s, const int *pool, u64 best, bool *touched) {
+/* The drawn token or -1. touched: s->z is no longer the raw row. A call: its registers are not the rest's. */
+__device__ __noinline__ int draw(row_part p, const sf_cuda_sample &s, const int *pool, u64 best, bool *touched) {
     if (row_adjusted(s)) {
         *touched = true;
         part_adjust(p, s, pool);
@@ -126,53 +135,52 @@ __device__ __forceinline__ int draw(const row_part &p, const sf_cuda_sample &s, 
     const bool filtered = s.top_k > 0 || s.top_p < 1.0f || s.min_p > 0.0f;
     if (filtered) {
         *touched = true;
-        filter(p, s, max);
+        filter(p, s.top_k, s.temperature, s.top_p, s.min_p, max);
     }
-    const u64 own = part_gumbel(p, s, max, filtered);
+    const scale_t scale = {max, s.temperature, __fdiv_rn(1.0f, s.temperature), filtered};
+    const u64 own = part_gumbel(p, s, scale, ranked_id(best));
     if (threadIdx.x == 0) p.s->drawn = own;
     cluster_meet();
     const u64 drawn = cluster_best(&p.s->drawn);
     return drawn == 0 ? -1 : ranked_id(drawn);
 }
 
-/* Merges the blocks' sorted lists: a lane has a list. One warp. */
+/* The row's top ones of the blocks' lists, by all of one block. */
 __device__ __forceinline__ void merge_top(const row_part &p, const row_stats &r, int n_top, row_out *out) {
-    const int lane = (int)(threadIdx.x & 31);
-    int at = 0;
-    for (int t = 0; t < n_top; t++) {
-        u64 own = lane < CLUSTER && at < n_top ? cluster_read(&p.s->top[at], lane) : 0, best = own;
-        for (int d = 1; d < 32; d *= 2) {
-            const u64 other = __shfl_xor_sync(0xffffffffu, best, d);
-            best = other > best ? other : best;
-        }
-        if (own == best) at++;
-        if (lane != 0) continue;
-        out->top_id[t] = ranked_id(best);
-        out->top_logprob[t] = r.logprob(ranked_value(best));
-    }
+    const int n = CLUSTER * n_top, i = (int)threadIdx.x;
+    u64 own = 0;
+    int above = 0;
+    if (i < n) p.s->merged[i] = own = cluster_read(&p.s->top[i % n_top], i / n_top);
+    __syncthreads();
+    for (int j = 0; i < n && j < n; j++)
+        above += p.s->merged[j] > own;
+    if (own == 0 || above >= n_top) return;
+    out->top_id[above] = ranked_id(own);
+    out->top_logprob[above] = r.logprob(ranked_value(own));
 }
 
 __device__ __forceinline__ void sample_row(const sf_cuda_args &a, const row_part &p, int row) {
-    const sf_cuda_sample s = block_samples(a.block)[row];
+    const sf_cuda_sample &s = block_samples(a.block)[row];
     const float *x = (const float *)a.in + (size_t)row * VOCAB;
     row_out *out = (row_out *)a.extra + row;
     const row_stats r = measure(p, x + p.first);
     const int n_top = r.bad ? 0 : min(s.n_top, (int)VOCAB), target = r.bad ? -1 : s.target;
-    unsigned before_target = 0, before = 0;
+    unsigned before = 0;
     bool touched = false;
-    if (target >= 0) before_target = part_before(p, p.s->z, x[target], target);
+    if (target >= 0) before = part_before(p, p.s->z, x[target], target);
+    if (threadIdx.x == 0) p.s->ranks = (u64)before << 32;
     part_top(p, n_top);
     const int token = r.bad || !s.draw ? -1 : draw(p, s, block_ints(a.block, a.block->pool), r.best, &touched);
     const bool first = token == ranked_id(r.best);
-    if (token >= 0 && !first) before = part_before(p, touched ? x + p.first : p.s->z, x[token], token);
-    if (threadIdx.x == 0) p.s->ranks = (u64)before_target << 32 | before;
+    before = token < 0 || first ? 0 : part_before(p, touched ? x + p.first : p.s->z, x[token], token);
+    if (threadIdx.x == 0) p.s->ranks += before;
     cluster_meet();
-    if (p.rank != 0 || threadIdx.x >= 32) return;
+    if (p.rank != 0) return;
+    if (n_top > 0) merge_top(p, r, n_top, out);
+    if (threadIdx.x != 0) return;
     u64 ranks = 0;
     for (int b = 0; b < CLUSTER; b++)
         ranks += cluster_read(&p.s->ranks, b);
-    merge_top(p, r, n_top, out);
-    if (threadIdx.x != 0) return;
     out->token = token;
     out->logprob = token >= 0 ? r.logprob(x[token]) : 0.0f;
     out->rank = token >= 0 ? 1 + (int)(unsigned)ranks : 0;
@@ -183,7 +191,7 @@ __device__ __forceinline__ void sample_row(const sf_cuda_args &a, const row_part
     if (a.out) ((int *)a.out)[row] = token;
 }
 
-extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(BLOCK_THREADS, 1) KERNEL_NAME(sf_cuda_args a) {
+extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(BLOCK_THREADS, VOCAB % 4 == 0 ? 2 : 1) KERNEL_NAME(sf_cuda_args a) {
     extern __shared__ __align__(16) char raw[];
     row_part p;
     p.s = (row_shared *)raw;
