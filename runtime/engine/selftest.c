@@ -8,7 +8,7 @@
 #define LONG_POSITIONS  576 /* several chunks of attention on every plan so far */
 #define SHORT_POSITIONS 96
 #define OTHER_POSITIONS 40 /* for other instruction sets, the slow ones among them */
-#define PROBE_POSITIONS 12
+#define PROBE_POSITIONS 10
 #define THREADS_MORE    1 /* thread counts tried past the machine's */
 
 static int pages_of(const sf_plan *plan, int positions) {
@@ -163,7 +163,7 @@ sf_code sf_selftest_run(const sf_selftest_config *cfg, sf_selftest_result *out, 
     return rc;
 }
 
-/* Windows beside a neighbour, then single rows alone: other row counts, places and segment lengths than the
+/* Windows beside a neighbour, then one row alone: other row counts, places and segment lengths than the
  * reference's one pass. */
 static sf_code probe_routes(st_run_ctx *c, st_diff *diff, sf_err *err) {
     st_rig *r = &c->rig;
@@ -180,7 +180,7 @@ static sf_code probe_routes(st_run_ctx *c, st_diff *diff, sf_err *err) {
         SF_TRY(st_check(r, diff, err));
         at += added;
     }
-    return st_route(r, n - 2, n, 1, diff, err);
+    return st_route(r, n - 1, n, 1, diff, err);
 }
 
 sf_code sf_selftest_probe(sf_device *d, char *why, size_t why_size, sf_err *err) {

@@ -47,7 +47,7 @@ int sf_selftest_pages(const sf_plan *plan);
  * SF_NOMEM, SF_DEVICE, what `open` returns. Thread: the device's. */
 SF_CHECKED sf_code sf_selftest_run(const sf_selftest_config *cfg, sf_selftest_result *out, sf_err *err);
 
-/* A short form of it for every start (about 12 rows, three ways). SF_NONDET when bits differ: why says in
+/* A short form of it for every start (ten rows, three ways). SF_NONDET when bits differ: why says in
  * what (the text for sf_sched_config.refuse_deterministic). Other errors as above. */
 SF_CHECKED sf_code sf_selftest_probe(sf_device *d, char *why, size_t why_size, sf_err *err);
 

@@ -246,14 +246,21 @@ sf_code st_check(st_rig *r, st_diff *diff, sf_err *err) {
     return st_compare(r, diff, err);
 }
 
-sf_code st_record(st_rig *r, st_trace *t, sf_err *err) {
+sf_code st_record_kv(st_rig *r, st_trace *t, sf_err *err) {
+    for (int s = 0; s < r->pass.n_segs; s++) {
+        const sf_segment *g = &r->segs[s];
+        for (int pos = g->pos0; pos < g->pos0 + g->rows && g->pages == r->own->pages; pos++)
+            SF_TRY(read_kv(r, pos, t->kv + (size_t)pos * t->kv_len, err));
+    }
+    return SF_OK;
+}
+
+void st_record_out(const st_rig *r, st_trace *t) {
     for (int s = 0; s < r->pass.n_segs; s++) {
         const sf_segment *g = &r->segs[s];
         for (int pos = g->pos0; pos < g->pos0 + g->rows && g->pages == r->own->pages; pos++) {
-            SF_TRY(read_kv(r, pos, t->kv + (size_t)pos * t->kv_len, err));
             const sf_row_out *out = st_find_out(r, pos);
             if (out) t->out[pos] = *out;
         }
     }
-    return SF_OK;
 }

@@ -69,8 +69,9 @@ SF_CHECKED sf_code st_run(st_rig *r, sf_err *err);
 SF_CHECKED sf_code st_compare(st_rig *r, st_diff *diff, sf_err *err);
 /* run, then compare */
 SF_CHECKED sf_code st_check(st_rig *r, st_diff *diff, sf_err *err);
-/* Stores the pass's own segments into t. */
-SF_CHECKED sf_code st_record(st_rig *r, st_trace *t, sf_err *err);
+/* Store K and V, or the logit rows' results, of the pass's own segments into t. */
+SF_CHECKED sf_code st_record_kv(st_rig *r, st_trace *t, sf_err *err);
+void st_record_out(const st_rig *r, st_trace *t);
 /* NULL when equal, otherwise the name of the field that differs. */
 const char *st_out_differs(const sf_row_out *a, const sf_row_out *b);
 /* The pass's result for the own row at position pos, or NULL. */
