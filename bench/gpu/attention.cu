@@ -3,6 +3,8 @@
  * in a graph. Run from the root of the sources: attention [check|time|sanitize]. */
 #include "harness.h"
 
+#include "device/cuda/kv_layout.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -22,7 +24,7 @@ struct rig {
     void *kv;
     float *table;
     void *partials;
-    size_t page_bytes() const { return (size_t)s.kv_heads * 64 * (size_t)s.dim * 4; }
+    size_t page_bytes() const { return sf_cuda_kv_page_bytes(s.kv_heads, s.dim); }
     size_t q_width() const { return (size_t)s.heads * s.dim; }
 };
 
@@ -61,8 +63,8 @@ rig make_rig(shape s, int context, int n_pages, bool refs) {
     if (!r.prefill.fn) return r;
     r.kv = device_alloc(r.page_bytes() * (size_t)n_pages, 0);
     make_table(&r);
-    const size_t chunks = (size_t)(context + 255) / 256;
-    r.partials = device_alloc(256 * 4 * (size_t)s.kv_heads + 2 * 32 * chunks * s.heads * (size_t)(s.dim + 3) * 4 + 4096, 0);
+    /* one workspace for all variants: chunks of 2 tiles need the most */
+    r.partials = device_alloc(sf_cuda_attention_bytes(s.heads, s.kv_heads, s.dim, context, 2, 32), 0);
     return r;
 }
 
@@ -91,6 +93,28 @@ struct sequence {
     void *q, *truth;
 };
 
+/* Whether the host finds V of some positions where kv_layout.h says. */
+void check_layout(const rig &r, const sequence &q, const float *qkv) {
+    const int width = (r.s.heads + 2 * r.s.kv_heads) * r.s.dim;
+    std::vector<unsigned short> page(r.page_bytes() / 2);
+    std::vector<float> x((size_t)width);
+    int wrong = 0;
+    for (int pos = 3; pos < q.length; pos += 61) {
+        CUDA(cudaMemcpy(x.data(), qkv + (size_t)pos * width, x.size() * 4, cudaMemcpyDeviceToHost));
+        CUDA(cudaMemcpy(page.data(), (char *)r.kv + (size_t)q.pages[(size_t)pos / 64] * r.page_bytes(), r.page_bytes(),
+                        cudaMemcpyDeviceToHost));
+        for (int i = 0; i < r.s.kv_heads * r.s.dim; i++) {
+            const unsigned short got = page[sf_cuda_kv_at(r.s.dim, i / r.s.dim, 1, pos % 64, i % r.s.dim)];
+            const float v = x[(size_t)((r.s.heads + r.s.kv_heads) * r.s.dim + i)];
+            const unsigned bits = (unsigned)got << 16;
+            float f;
+            memcpy(&f, &bits, 4);
+            wrong += !(std::fabs(f - v) <= std::fabs(v) * 0.00391f);
+        }
+    }
+    expect(wrong == 0, "rope_append: values where the host looks for them, %d wrong", wrong);
+}
+
 /* KV of a sequence through rope_append, in one pass; checks it against the twin. */
 sequence make_sequence(rig *r, int length, int first_page, int step, unsigned seed, float scale, bool check) {
     const int width = (r->s.heads + 2 * r->s.kv_heads) * r->s.dim;
@@ -113,6 +137,7 @@ sequence make_sequence(rig *r, int length, int first_page, int step, unsigned se
         kernel_launch(r->rope, args_of(*r, b, qkv, q.q, r->table));
         expect(count_different(q.q, q2, (size_t)length * r->q_width() * 2) == 0, "rope_append: queries as the twin's");
         expect(count_different(r->kv, kv, bytes) == 0, "rope_append: KV as the twin's");
+        check_layout(*r, q, qkv);
         CUDA(cudaFree(kv));
         CUDA(cudaFree(q2));
     } else {
@@ -271,6 +296,14 @@ void check(shape s, int length, int rounds) {
     for (sequence &q : all)
         make_truth(&r, &q, true);
     check_routes(&r, &all, "routes", -1, rounds);
+    { /* another schedule must not pass for this one */
+        gpu_kernel other = kernel_build("cuda/attention_prefill.cu",
+                                        {{"HEADS", text(s.heads)}, {"KV_HEADS", text(s.kv_heads)}, {"HEAD_DIM", text(s.dim)}, {"CHUNK_TILES", "2"}});
+        runner run(&r, 700);
+        run.add(all, 1, 0, 700);
+        const size_t bad = run.run(all, other);
+        expect(bad > 0, "chunks of 2 tiles instead of 4: %zu values differ, as they must", bad);
+    }
     spoil(&r, all[1], 0, 700, 0x7fc0, 0x7f80); /* another sequence: NaN keys, infinite values */
     fill_bf16(all[1].q, 700 * r.q_width(), 9, 1e30f);
     check_routes(&r, &all, "beside NaN", 1, rounds / 2);
@@ -314,6 +347,17 @@ void check_rows(int k, bool gather) {
     a.out = x;
     kernel_launch(embed, a);
     expect(count_different(x, ref, n * 4) == 0, "embed of %d: as the twin's", k);
+    gpu_kernel pack = kernel_build("cuda/pack.cu", {{"N", text(vocab)}, {"K", text(k)}, {"T", "7"}}, false);
+    gpu_kernel packed = kernel_build("cuda/embed.cu", {{"DIM", text(k)}, {"PACKED", "1"}, {"T", "7"}});
+    void *blocks = device_alloc((size_t)(vocab + 112) * (size_t)(k + 64) * 2);
+    a.in = table;
+    a.out = blocks;
+    kernel_launch_as(pack, dim3(64), 256, a);
+    CUDA(cudaMemset(x, 0xff, n * 4));
+    a.weight = blocks;
+    a.out = x;
+    kernel_launch(packed, a);
+    expect(count_different(x, ref, n * 4) == 0, "embed of %d, packed: as the twin's", k);
     fill_f32(x, n, 3, 2.0f);
     a.in = x;
     a.weight = w;

@@ -114,6 +114,10 @@ static gpu_kernel compile(const std::string &source, const std::string &entry, c
         printf("%-28s %3d registers, %d bytes spilled\n", name.c_str(), k.registers, k.spilled);
         return k;
     }
+    if (getenv("KEEP_CUBINS")) { /* for a disassembler, in the order of compilation */
+        static int count = 0;
+        std::ofstream(getenv("KEEP_CUBINS") + ("/" + std::to_string(count++)) + ".cubin", std::ios::binary) << cubin;
+    }
     cudaLibrary_t lib;
     CUDA(cudaLibraryLoadData(&lib, cubin.data(), nullptr, nullptr, 0, nullptr, nullptr, 0));
     CUDA(cudaLibraryGetKernel(&k.fn, lib, entry.c_str()));
@@ -125,11 +129,11 @@ static gpu_kernel compile(const std::string &source, const std::string &entry, c
     return k;
 }
 
-gpu_kernel kernel_build(const std::string &file, const params &values) {
+gpu_kernel kernel_build(const std::string &file, const params &values, bool shaped) {
     std::string body;
     const std::string prelude = expand(read_file("templates/" + file), values, &body);
     const char *names = "#define KERNEL_NAME the_kernel\n#define KERNEL_LAUNCH the_kernel_launch\n";
-    gpu_kernel k = compile(names + prelude + body, "the_kernel", file, true);
+    gpu_kernel k = compile(names + prelude + body, "the_kernel", file, shaped);
     expect(k.spilled == 0, "%s: %d registers, %d bytes spilled", file.c_str(), k.registers, k.spilled);
     return k;
 }

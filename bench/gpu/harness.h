@@ -25,8 +25,8 @@ struct gpu_kernel {
 };
 
 /* template_file: under templates/; its parameters but for `values` keep their defaults. COMPILE_ONLY in the environment:
- * no GPU is touched. */
-gpu_kernel kernel_build(const std::string &template_file, const params &values);
+ * no GPU is touched. shaped: it exports its launch shape. */
+gpu_kernel kernel_build(const std::string &template_file, const params &values, bool shaped = true);
 /* A file under ref/cuda/ behind the prelude of a template. */
 gpu_kernel kernel_build_ref(const std::string &ref_file, const std::string &entry, const std::string &template_file,
                         const params &values, const std::string &defines = "");

@@ -41,7 +41,7 @@ typedef struct sf_cuda_args {
     void *out;
     const void *weight; /* packed matrix, or fp32 vector (norm) */
     const float *bias;
-    void *kv;    /* this layer's part of the KV pool: K pages, then V pages */
+    void *kv;    /* this layer's part of the KV pool (kv_layout.h) */
     void *extra; /* rope table, attention partials, sampler output: by op */
 } sf_cuda_args;
 
