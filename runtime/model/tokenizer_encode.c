@@ -98,6 +98,7 @@ sf_code sf_tokenizer_encode(const sf_tokenizer *t, const char *text, size_t len,
                             sf_ids *out, sf_err *err) {
     size_t before = out->len;
     sf_bpe b = {0};
+    if (!len) return SF_OK; /* text may be NULL then */
     sf_code rc = check_utf8(text, len, err);
     if (rc == SF_OK) rc = encode(t, &b, text, len, plain, out, err);
     if (rc != SF_OK) out->len = before;
