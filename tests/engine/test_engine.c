@@ -1,0 +1,240 @@
+#include "engine/engine.h"
+
+#include "cli/setup.h"
+#include "engine/selftest.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void config(sf_engine_config *c) {
+    sf_engine_config_default(c);
+    c->random = true;
+    c->random_seed = 7;
+    c->threads = 2;
+}
+
+static sf_engine *open_engine(const sf_engine_config *c) {
+    sf_engine *e = NULL;
+    sf_err err;
+    sf_code rc = sf_engine_open(&sf_the_plan, c, &e, &err);
+    if (rc != SF_OK) print_error("%s\n", err.msg);
+    assert_int_equal(rc, SF_OK);
+    return e;
+}
+
+static void expect_refused(const sf_engine_config *c, sf_code code, const char *says) {
+    sf_engine *e = NULL;
+    sf_err err;
+    assert_int_equal(sf_engine_open(&sf_the_plan, c, &e, &err), code);
+    assert_null(e);
+    if (!strstr(err.msg, says)) print_error("%s\n", err.msg);
+    assert_non_null(strstr(err.msg, says));
+}
+
+/* Runs one request to its end; ids [n] receives its tokens. */
+static sf_code run_request(sf_engine *e, bool deterministic, int n, int32_t *ids, sf_err *err) {
+    static const int32_t prompt[] = {3, 1, 4, 1, 5};
+    sf_params p;
+    sf_params_default(&p);
+    p.deterministic = deterministic;
+    p.max_tokens = n;
+    p.ignore_eos = true;
+    sf_request *r = NULL;
+    assert_int_equal(sf_request_create(&p, prompt, 5, &r, err), SF_OK);
+    sf_code rc = sf_sched_submit(sf_engine_sched(e), r, err);
+    while (rc == SF_OK && !sf_request_done(r)) {
+        bool busy;
+        rc = sf_sched_step(sf_engine_sched(e), &busy, err);
+    }
+    if (rc == SF_OK) {
+        sf_choice c;
+        sf_request_choice(r, 0, &c);
+        assert_int_equal(c.n_tokens, n);
+        for (int i = 0; i < n; i++)
+            ids[i] = c.tokens[i].id;
+    }
+    sf_request_destroy(r);
+    return rc;
+}
+
+static void random_weights_need_no_checkpoint(void **state) {
+    (void)state;
+    sf_engine_config c;
+    config(&c);
+    sf_engine *e = open_engine(&c);
+    assert_null(sf_engine_tokenizer(e));
+    assert_null(sf_engine_chat(e));
+    assert_non_null(strstr(sf_engine_chat_missing(e), "no tokenizer"));
+    assert_null(sf_engine_sched_config(e)->refuse_deterministic);
+    sf_engine_close(e);
+}
+
+static void the_fingerprint_follows_weights_not_threads(void **state) {
+    (void)state;
+    char prints[4][64];
+    for (int i = 0; i < 4; i++) {
+        sf_engine_config c;
+        config(&c);
+        c.threads = i == 1 ? 1 : 2;
+        c.isa = i == 2 ? "generic" : NULL;
+        c.random_seed = i == 3 ? 8 : 7;
+        sf_engine *e = open_engine(&c);
+        snprintf(prints[i], sizeof prints[i], "%s", sf_engine_fingerprint(e));
+        sf_engine_close(e);
+    }
+    assert_string_equal(prints[0], prints[1]);
+    assert_string_equal(prints[0], prints[2]);
+    assert_string_not_equal(prints[0], prints[3]);
+}
+
+static void settings_out_of_range_are_named(void **state) {
+    (void)state;
+    static const struct {
+        size_t offset;
+        int value;
+        const char *says;
+    } cases[] = {
+        {offsetof(sf_engine_config, threads), 257, "threads is 257, expected 1..256"},
+        {offsetof(sf_engine_config, window), 65, "window is 65, expected 2..64"},
+        {offsetof(sf_engine_config, window), 1, "window is 1"},
+        {offsetof(sf_engine_config, verify_wait), 1001, "verify_wait is 1001"},
+        {offsetof(sf_engine_config, max_context), 1 << 30, "max_model_len is 1073741824"},
+        {offsetof(sf_engine_config, max_rows), 1 << 30, "max_num_batched_tokens is 1073741824"},
+        {offsetof(sf_engine_config, prefill_chunk), 1 << 30, "prefill_chunk is 1073741824"},
+        {offsetof(sf_engine_config, max_seqs), 5000, "max_num_seqs is 5000"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        sf_engine_config c;
+        config(&c);
+        memcpy((char *)&c + cases[i].offset, &cases[i].value, sizeof(int));
+        expect_refused(&c, SF_INVALID, cases[i].says);
+    }
+}
+
+static void a_window_wider_than_a_pass_is_refused(void **state) {
+    (void)state;
+    sf_engine_config c;
+    config(&c);
+    c.max_rows = 4;
+    c.window = 8;
+    expect_refused(&c, SF_INVALID, "window is 8, more than max_num_batched_tokens (4)");
+    c.window = 0; /* the plan's own gives way */
+    sf_engine *e = open_engine(&c);
+    assert_in_range(sf_engine_sched_config(e)->window, 2, 4);
+    sf_engine_close(e);
+}
+
+static void policies_not_in_this_build_are_refused(void **state) {
+    (void)state;
+    sf_engine_config c;
+    config(&c);
+    c.policy = "auto";
+    expect_refused(&c, SF_UNSUPPORTED, "policy auto is not in this build");
+    c.policy = "never";
+    expect_refused(&c, SF_INVALID, "policy is \"never\"");
+}
+
+static void weights_are_asked_for(void **state) {
+    (void)state;
+    sf_engine_config c;
+    sf_engine_config_default(&c);
+    expect_refused(&c, SF_INVALID, "no weights");
+    c.weights = "/";
+    expect_refused(&c, SF_UNSUPPORTED, "is a directory");
+    c.weights = "/nonexistent.gguf";
+    sf_engine *e;
+    sf_err err;
+    assert_int_equal(sf_engine_open(&sf_the_plan, &c, &e, &err), SF_IO);
+}
+
+static void a_lying_device_loses_deterministic_service(void **state) {
+    (void)state;
+    int rows = 9;
+    sf_engine_config c;
+    config(&c);
+    c.wrap_device = sf_fault_device;
+    c.wrap_ctx = &rows;
+    sf_engine *e = open_engine(&c);
+    const char *why = sf_engine_sched_config(e)->refuse_deterministic;
+    assert_non_null(why);
+    assert_non_null(strstr(why, "log-probability at position"));
+    int32_t ids[4];
+    sf_err err;
+    assert_int_equal(run_request(e, true, 4, ids, &err), SF_NONDET);
+    assert_non_null(strstr(err.msg, "log-probability at position"));
+    assert_int_equal(run_request(e, false, 4, ids, &err), SF_OK);
+    sf_engine_close(e);
+}
+
+static void the_same_request_has_the_same_tokens_in_any_engine(void **state) {
+    (void)state;
+    int32_t first[24], other[24];
+    for (int i = 0; i < 3; i++) {
+        sf_engine_config c;
+        config(&c);
+        c.threads = 1 + i;
+        c.window = 3 + 4 * i;
+        c.policy = i == 2 ? "pin" : "verify";
+        sf_engine *e = open_engine(&c);
+        sf_err err;
+        assert_int_equal(run_request(e, true, 24, i ? other : first, &err), SF_OK);
+        if (i) assert_memory_equal(first, other, sizeof first);
+        sf_engine_close(e);
+    }
+}
+
+static sf_code open_other(void *ctx, sf_isa isa, int threads, int n_pages, sf_device **out, sf_err *err) {
+    static const char *const names[SF_ISA_COUNT] = {"generic", "avx2", "avx512", "avx512bf16"};
+    return sf_engine_device_open(ctx, names[isa], threads, n_pages, out, err);
+}
+
+static void print_failed(void *ctx, const sf_selftest_line *l) {
+    int *poisoned = ctx;
+    if (l->failed) print_error("%s: %s\n", l->name, l->first);
+    if (strcmp(l->name, "poisoned neighbours") == 0) *poisoned = (int)l->rows;
+}
+
+static void the_real_kernels_pass_the_selftest(void **state) {
+    (void)state;
+    sf_engine_config c;
+    config(&c);
+    c.skip_probe = true;
+    c.kv_pages = sf_selftest_pages(&sf_the_plan);
+    sf_engine *e = open_engine(&c);
+    int poisoned = 0;
+    sf_selftest_config s = {.device = sf_engine_device(e),
+                            .open = open_other,
+                            .open_ctx = e,
+                            .threads = 2,
+                            .weights = sf_engine_weights(e),
+                            .report = print_failed,
+                            .report_ctx = &poisoned};
+    s.n_isas = sf_engine_isas(&sf_the_plan, s.isas);
+    sf_selftest_result r;
+    sf_err err;
+    assert_int_equal(sf_selftest_run(&s, &r, &err), SF_OK);
+    assert_int_equal(r.failed, 0);
+    assert_true(r.rows > 500);
+    assert_true(poisoned > 0);
+    sf_engine_close(e);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_weights_need_no_checkpoint),
+        cmocka_unit_test(the_fingerprint_follows_weights_not_threads),
+        cmocka_unit_test(settings_out_of_range_are_named),
+        cmocka_unit_test(a_window_wider_than_a_pass_is_refused),
+        cmocka_unit_test(policies_not_in_this_build_are_refused),
+        cmocka_unit_test(weights_are_asked_for),
+        cmocka_unit_test(a_lying_device_loses_deterministic_service),
+        cmocka_unit_test(the_same_request_has_the_same_tokens_in_any_engine),
+        cmocka_unit_test(the_real_kernels_pass_the_selftest),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
