@@ -7,8 +7,8 @@
 static int check_all() {
     int failures = 0;
     for (const gemm_model *m : {&smollm2_135m(), &llama_8b()}) {
-        for (const gemm_op &op : m->layer) failures += gemm_check(op);
         failures += gemm_check(m->head);
+        for (auto op = m->layer.rbegin(); op != m->layer.rend(); ++op) failures += gemm_check(*op);
     }
     std::printf("%s: %d failures\n", failures ? "FAILED" : "passed", failures);
     return failures;

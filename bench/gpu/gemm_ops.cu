@@ -16,7 +16,7 @@ static std::string common(const gemm_op &op) {
 
 gemm_kernel mma_kernel(const gemm_op &op, int rows) {
     /* as many warps as hide a chain's latency, no more: idle ones poll barriers */
-    const int most = op.t <= 3 ? 4 : op.t <= 8 ? 2 : 1, split = std::min(rows / 8, most);
+    const int most = op.t <= 4 ? 4 : op.t <= 8 ? 2 : 1, split = std::min(rows / 8, most);
     return {"gemm_rows_mma",
             common(op) + define("ROWS", rows) + define("TILES_WARP", 1) + define("SPLIT", split),
             "mma r" + std::to_string(rows), rows};
@@ -36,12 +36,10 @@ gemm_kernel gemm_pick(const gemm_op &op, int rows) {
     if (rows <= 8) return mma_kernel(op, 8);
     if (rows <= 16) return mma_kernel(op, 16);
     if (rows <= 32) return mma_kernel(op, 32);
-    if (rows <= 64) return wgmma_kernel(op, 64, 2);
-    if (rows <= 128) return wgmma_kernel(op, 128, 2);
+    if (rows <= 64) return wgmma_kernel(op, 64, 1);
+    if (rows <= 128) return wgmma_kernel(op, 128, 1);
     /* tiles that leave no multiprocessor idle come before large ones */
-    if (op.tiles() / 8 * ((rows + 255) / 256) >= 120) return wide_kernel(op, 128, 256, 2);
-    if (op.tiles() / 8 * ((rows + 127) / 128) >= 64) return wide_kernel(op, 128, 128, 2);
-    return wide_kernel(op, 64, 128, 2);
+    return wide_kernel(op, op.tiles() / 8 * ((rows + 255) / 256) >= 90 ? 128 : 64, 256, 2);
 }
 
 std::string pack_prelude(const gemm_op &op) {
@@ -51,9 +49,9 @@ std::string pack_prelude(const gemm_op &op) {
 const gemm_model &llama_8b() {
     static const gemm_model m = {"Llama-3.1-8B",
                                  32,
-                                 {{"qkv", 6144, 4096, STORE, 3},
-                                  {"o", 4096, 4096, ADD, 2},
-                                  {"gate_up", 28672, 4096, SWIGLU, 14},
+                                 {{"qkv", 6144, 4096, STORE, 4},
+                                  {"o", 4096, 4096, ADD, 4},
+                                  {"gate_up", 28672, 4096, SWIGLU, 7},
                                   {"down", 4096, 14336, ADD, 2}},
                                  {"lm_head", 128256, 4096, STORE, 8}};
     return m;

@@ -4,6 +4,7 @@
 #include <nvrtc.h>
 #include <sys/stat.h>
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <vector>
 
@@ -60,7 +61,7 @@ static std::string nvrtc_build(const std::string &name, const std::string &sourc
         std::fprintf(stderr, "%s: %s\n%s\n", name.c_str(), nvrtcGetErrorString(rc), log.c_str());
         std::exit(1);
     }
-    check_log(name, log);
+    check_log(source.substr(source.find("#define KERNEL_NAME"), 400), log);
     nvrtcGetCUBINSize(p, &n);
     std::string cubin(n, 0);
     nvrtcGetCUBIN(p, &cubin[0]);
@@ -80,6 +81,7 @@ std::string kernel_compile(const std::string &name, const std::string &prelude) 
     std::snprintf(file, sizeof file, "/%016llx.cubin", hash_of(14695981039346656037ull, source));
     const std::string kept = read_file(the_places.cache + file);
     if (!kept.empty()) return kept;
+    std::fprintf(stderr, "compiling %s\n", name.c_str());
     const std::string cubin = nvrtc_build(name, source);
     mkdir(the_places.cache.c_str(), 0777);
     std::ofstream(the_places.cache + file, std::ios::binary) << cubin;
@@ -87,11 +89,14 @@ std::string kernel_compile(const std::string &name, const std::string &prelude) 
 }
 
 kernel kernel_load(const std::string &name, const std::string &prelude, bool sized) {
+    static std::map<std::string, kernel> loaded;
+    if (loaded.count(name + prelude)) return loaded[name + prelude];
     const std::string cubin = kernel_compile(name, prelude);
     kernel k;
     cudaLibrary_t library;
     CUDA_OK(cudaLibraryLoadData(&library, cubin.data(), nullptr, nullptr, 0, nullptr, nullptr, 0));
     CUDA_OK(cudaLibraryGetKernel(&k.function, library, name.c_str()));
+    loaded[name + prelude] = k;
     if (!sized) return k;
     void *at;
     size_t bytes;
@@ -99,6 +104,7 @@ kernel kernel_load(const std::string &name, const std::string &prelude, bool siz
     CUDA_OK(cudaMemcpy(&k.launch, at, sizeof k.launch, cudaMemcpyDeviceToHost));
     CUDA_OK(cudaFuncSetAttribute((const void *)k.function, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                  k.launch.shared));
+    loaded[name + prelude] = k;
     return k;
 }
 

@@ -37,6 +37,7 @@ constexpr int SHARED_MAX = 232448; /* bytes of a block on sm_90 */
 constexpr int GROUPS = FEATURES / 64, WARPS = GROUPS * 4, SUMS = ROWS / 2, THREADS = WARPS * 32 + 128;
 constexpr int STAGE = ROWS * 128, SPARE = (SHARED_MAX - 2048) / STAGE, STAGES = SPARE > 6 ? 6 : SPARE;
 constexpr int BARRIERS = STAGES * STAGE, SHARED = 1024 + BARRIERS + 16 * STAGES;
+constexpr int AHEAD = 8; /* blocks whose weights are on their way to the L2 cache */
 constexpr int BOX_ROWS = ROWS / CLUSTER, MAP = sf_cuda_map_at(BOX_ROWS);
 static_assert(WEIGHT == WEIGHT_bf16 && !(HAS_BIAS && EPILOGUE == EPILOGUE_swiglu), "no such kernel");
 using format = weight_bf16;
@@ -70,22 +71,51 @@ __device__ __forceinline__ unsigned empty_bar(unsigned base, int stage) {
     return full_bar(base, STAGES + stage);
 }
 
-/* One thread. */
-__device__ __forceinline__ void stream_rows(unsigned base, const char *map, const tiles &t) {
-    tensor_map_acquire(map);
-    fence_async();
+/* Weights of a tile in packed order. A tile past the last is the last one again. */
+__device__ __forceinline__ const char *tile_weights(const char *packed, int tile) {
+    if (tile >= shape::TILES) tile = shape::TILES - 1;
+    return packed + (size_t)(tile / T) * shape::BLOCKS * shape::BLOCK + tile % T * format::STEP;
+}
+
+/* Brings a block's weights to the L2 cache: a line of 128 bytes a lane, of four steps of FEATURES / 16 tiles. */
+__device__ __forceinline__ void prefetch_block(const char *packed, int tile, int block, int lane) {
+    if (block >= shape::BLOCKS) return;
+#pragma unroll 1
+    for (int i = lane; i < FEATURES / 16 * 16; i += 32) {
+        const char *line = tile_weights(packed, tile + i / 16) + (size_t)block * shape::BLOCK +
+                           i / 4 % 4 * T * format::STEP + i % 4 * 128;
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(line));
+    }
+}
+
+/* One warp: its first lane loads activations; all of them bring weights near, the first time they are read. */
+__device__ __forceinline__ void stream(unsigned base, const char *map, const char *packed, const tiles &t) {
+    const int lane = threadIdx.x % 32;
+    if (lane == 0) {
+        tensor_map_acquire(map);
+        fence_async();
+    }
     ring_place<STAGES> p;
     int filled = 0;
-    for (int at = t.first(); at < t.count; at += t.step())
+    for (int at = t.first(); at < t.count; at += t.step()) {
+        const bool fresh = t.row(at) == 0;
+#pragma unroll 1
+        for (int b = 0; fresh && b < AHEAD; b++) prefetch_block(packed, t.tile(at), b, lane);
+#pragma unroll 1
         for (int b = 0; b < shape::BLOCKS; b++, p.next(), filled++) {
-            if (filled >= STAGES) mbar_wait(empty_bar(base, p.stage), p.turn ^ 1);
-            mbar_expect(full_bar(base, p.stage), STAGE);
-            const unsigned to = base + p.stage * STAGE + t.rank * BOX_ROWS * 128;
-            if (CLUSTER == 1) tensor_load(to, map, b * 64, t.row(at), full_bar(base, p.stage));
-            else
-                tensor_load_to(to, map, b * 64, t.row(at) + t.rank * BOX_ROWS, full_bar(base, p.stage),
-                               (1u << CLUSTER) - 1);
+            if (lane == 0) {
+                if (filled >= STAGES) mbar_wait(empty_bar(base, p.stage), p.turn ^ 1);
+                mbar_expect(full_bar(base, p.stage), STAGE);
+                const unsigned to = base + p.stage * STAGE + t.rank * BOX_ROWS * 128;
+                if (CLUSTER == 1) tensor_load(to, map, b * 64, t.row(at), full_bar(base, p.stage));
+                else
+                    tensor_load_to(to, map, b * 64, t.row(at) + t.rank * BOX_ROWS, full_bar(base, p.stage),
+                                   (1u << CLUSTER) - 1);
+            }
+            __syncwarp();
+            if (fresh) prefetch_block(packed, t.tile(at), b + AHEAD, lane);
         }
+    }
 }
 
 struct cursor {
@@ -142,23 +172,22 @@ __device__ __forceinline__ void multiply(cursor &p, float (&d)[SUMS], const char
     p.held = -1;
 }
 
-__device__ __forceinline__ void consume(unsigned base, const char *packed, const tiles &t, output out) {
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, rows = out.rows;
+__device__ __forceinline__ void consume(unsigned base, const char *packed, const tiles &t,
+                                        const output &out) {
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     cursor p{base};
     for (int at = t.first(); at < t.count; at += t.step()) {
-        /* a tile past the last is computed again and not written */
-        const int mine = t.tile(at) + warp, tile = mine < shape::TILES ? mine : shape::TILES - 1;
-        const char *weights =
-            packed + (size_t)(tile / T) * shape::BLOCKS * shape::BLOCK + tile % T * format::STEP;
+        const int tile = t.tile(at) + warp;
         float d[SUMS];
-        multiply(p, d, weights, lane);
-        if (mine >= shape::TILES) continue;
+        multiply(p, d, tile_weights(packed, tile), lane);
+        if (tile >= shape::TILES) continue;
         const int row = t.row(at) + lane % 4 * 2;
-        out.rows = rows;
 #pragma unroll
-        for (int j = 0; j < ROWS / 8; j++) {
-            out.take(d + j * 4, tile, lane, row + j * 8);
-            out.put(d + j * 4, tile, lane, row + j * 8);
+        for (int j = 0; j < ROWS / 8; j += 8) { /* 32 reads of a residual in flight */
+#pragma unroll
+            for (int i = j; i < j + 8; i++) out.take(d + i * 4, tile, lane, row + i * 8);
+#pragma unroll
+            for (int i = j; i < j + 8; i++) out.put(d + i * 4, tile, lane, row + i * 8);
         }
     }
 }
@@ -181,7 +210,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) KERNEL_NAME(sf_cuda_arg
     const tiles t(rows);
     if (threadIdx.x >= WARPS * 32) {
         if constexpr (ROWS == 256) registers_lower<40>();
-        if (threadIdx.x == WARPS * 32) stream_rows(base, (const char *)a.extra + MAP, t);
+        if (threadIdx.x / 32 == WARPS) stream(base, (const char *)a.extra + MAP, (const char *)a.weight, t);
     } else {
         if constexpr (ROWS == 256) registers_raise<232>();
         consume(base, (const char *)a.weight, t, output{a.out, a.bias, rows});

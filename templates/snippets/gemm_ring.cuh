@@ -24,8 +24,10 @@ template <class SHAPE, int ROWS, int ROW_BLOCKS, int CLUSTER, int WARPS> struct 
     static constexpr int W_STAGE = W_BLOCKS * SHAPE::BLOCK;
     static constexpr int R_STAGE = R_BLOCKS * ROWS * 128;
     static constexpr int SPACE = SHARED_MAX - 2048; /* less alignment and barriers */
-    /* 64 KiB of activations cover the latency of the L2 cache at any rate the consumers reach */
-    static constexpr int R_STAGES = 65536 / R_STAGE < 2 ? 2 : 65536 / R_STAGE > 8 ? 8 : 65536 / R_STAGE;
+    /* enough of both in flight for the latency of the cache and of memory: the more rows, the more of them */
+    static constexpr int R_KIB = ROWS <= 32 ? 64 : ROWS <= 64 ? 96 : W_STAGE <= 16384 ? 160 : 112;
+    static constexpr int R_FIT = R_KIB * 1024 / R_STAGE;
+    static constexpr int R_STAGES = R_FIT < 2 ? 2 : R_FIT > 12 ? 12 : R_FIT;
     static constexpr int W_FIT = (SPACE - R_STAGES * R_STAGE) / W_STAGE;
     static constexpr int W_STAGES = W_FIT > 32 ? 32 : W_FIT;
     static constexpr int BARRIERS = R_STAGES * R_STAGE + W_STAGES * W_STAGE;
@@ -35,7 +37,6 @@ template <class SHAPE, int ROWS, int ROW_BLOCKS, int CLUSTER, int WARPS> struct 
     static_assert(BOX_ROWS % 8 == 0 && BOX_ROWS <= 256, "a box is whole swizzle groups");
 
     unsigned base; /* rows, weights, barriers */
-    unsigned rank;
 
     __device__ __forceinline__ unsigned rows(int stage) const { return base + stage * R_STAGE; }
     __device__ __forceinline__ unsigned weights(int stage) const {
@@ -48,10 +49,10 @@ template <class SHAPE, int ROWS, int ROW_BLOCKS, int CLUSTER, int WARPS> struct 
         return w_full(2 * W_STAGES + R_STAGES + stage);
     }
 
+    static __device__ __forceinline__ unsigned rank() { return CLUSTER > 1 ? cluster_rank() : 0; }
     /* All threads; the barriers are ready when it returns. */
     __device__ __forceinline__ void init(const void *shared) {
         base = (smem_at(shared) + 1023) & ~1023u;
-        rank = CLUSTER > 1 ? cluster_rank() : 0;
         if (threadIdx.x == 0) {
             for (int s = 0; s < W_STAGES; s++) {
                 mbar_init(w_full(s), 1);
@@ -67,12 +68,12 @@ template <class SHAPE, int ROWS, int ROW_BLOCKS, int CLUSTER, int WARPS> struct 
         else __syncthreads();
     }
     /* A cluster takes CLUSTER groups at a time. A CTA past the last group repeats that one and writes nothing. */
-    __device__ __forceinline__ int first() const { return (int)(blockIdx.x - rank); }
+    __device__ __forceinline__ int first() const { return (int)(blockIdx.x - rank()); }
     __device__ __forceinline__ int group(int at) const {
-        const int g = at + (int)rank;
+        const int g = at + (int)rank();
         return g < SHAPE::GROUPS ? g : SHAPE::GROUPS - 1;
     }
-    __device__ __forceinline__ bool owned(int at) const { return at + (int)rank < SHAPE::GROUPS; }
+    __device__ __forceinline__ bool owned(int at) const { return at + (int)rank() < SHAPE::GROUPS; }
 
     /* One thread. */
     __device__ void stream_weights(const char *packed) const {
@@ -104,17 +105,20 @@ template <class SHAPE, int ROWS, int ROW_BLOCKS, int CLUSTER, int WARPS> struct 
     }
     /* One lane of each consumer warp. */
     __device__ __forceinline__ void release_weights(int stage) const { mbar_arrive(w_empty(stage)); }
-    __device__ __forceinline__ void release_rows(int stage) const {
-        if (CLUSTER == 1) mbar_arrive(r_empty(stage));
-        else
-            for (unsigned c = 0; c < CLUSTER; c++) mbar_arrive_at(r_empty(stage), c);
+    __device__ __forceinline__ void release_rows(int stage) const { mbar_arrive(r_empty(stage)); }
+    /* All lanes: the stage before this one, to every CTA that loads into it. */
+    __device__ __forceinline__ void release_rows_before(int stage, int lane) const {
+        if (lane >= CLUSTER) return;
+        const unsigned bar = r_empty((stage ? stage : R_STAGES) - 1);
+        if (CLUSTER == 1) mbar_arrive(bar);
+        else mbar_arrive_at(bar, lane);
     }
 
   private:
     __device__ __forceinline__ void load_block(const char *map, int stage, int i, int block) const {
-        const unsigned to = rows(stage) + i * ROWS * 128 + rank * BOX_ROWS * 128;
+        const unsigned to = rows(stage) + i * ROWS * 128 + rank() * BOX_ROWS * 128;
         if (CLUSTER == 1) tensor_load(to, map, block * 64, 0, r_full(stage));
-        else tensor_load_to(to, map, block * 64, rank * BOX_ROWS, r_full(stage), (1u << CLUSTER) - 1);
+        else tensor_load_to(to, map, block * 64, rank() * BOX_ROWS, r_full(stage), (1u << CLUSTER) - 1);
     }
 };
 

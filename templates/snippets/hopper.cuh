@@ -57,7 +57,7 @@ __device__ __forceinline__ void fence_async() {
 
 __device__ __forceinline__ unsigned cluster_rank() {
     unsigned rank;
-    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
     return rank;
 }
 __device__ __forceinline__ void cluster_sync() {
