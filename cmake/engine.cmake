@@ -6,6 +6,10 @@ file(GLOB_RECURSE SF_GEN_INPUTS CONFIGURE_DEPENDS ${SF_ROOT}/gen/*.[ch] ${SF_ROO
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${SF_GEN_INPUTS})
 
 set(SF_KERNEL_FLAGS -O3 -ffp-contract=off -fno-math-errno -fno-strict-aliasing -Wall -Wextra -Wshadow -Werror)
+if(SF_SANITIZE) # their checks in unrolled code take minutes to compile; the optimisation level changes no bit
+  list(TRANSFORM SF_KERNEL_FLAGS REPLACE "^-O3$" "-O1")
+  list(APPEND SF_KERNEL_FLAGS -DSF_NO_UNROLL)
+endif()
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(SF_ISA_generic -march=x86-64)
   set(SF_ISA_avx2 -march=x86-64 -mavx2 -mfma)
@@ -15,6 +19,15 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
 else()
   set(SF_ISA_generic "")
   set(SF_ISAS generic)
+endif()
+
+# Instrumented kernels take minutes each: everything is inlined and unrolled. Under sanitizers one instruction set is built,
+# without UBSan; the release build compares the bits of all of them.
+if(SF_SANITIZE)
+  list(APPEND SF_KERNEL_FLAGS -O2 -g0 -fno-sanitize=undefined)
+  if("avx2" IN_LIST SF_ISAS)
+    set(SF_ISAS avx2)
+  endif()
 endif()
 
 # The generator itself, built first, without sanitizers.
