@@ -18,6 +18,7 @@ static const float EPS = 1e-5f;
 #include "base/bf16.h"
 #include "snippets/math.h"
 #include "snippets/part.h"
+#include "snippets/vec_bf16.h"
 
 #include <math.h>
 

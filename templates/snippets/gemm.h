@@ -16,6 +16,7 @@
 #include "base/bf16.h"
 #include "snippets/math.h"
 #include "snippets/part.h"
+#include "snippets/vec_bf16.h"
 
 enum { GEMM_STORE, GEMM_ADD, GEMM_SWIGLU };
 enum { GEMM_AHEAD = 1024 }; /* bytes of W fetched ahead */

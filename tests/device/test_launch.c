@@ -50,45 +50,154 @@ static void a_sound_pass_runs(void **state) {
     tiny_close(s.d);
 }
 
-#define REFUSES(name, spoil, text)                                                                           \
-    static void refuses_##name(void **state) {                                                               \
-        static const int32_t bad_id[] = {-1};                                                                \
-        static const sf_bias bad_bias[] = {{100000, 1}}, nan_bias[] = {{1, NAN}};                            \
-        sound s;                                                                                             \
-        (void)bad_id, (void)bad_bias, (void)nan_bias;                                                        \
-        make(&s, *state);                                                                                    \
-        spoil;                                                                                               \
-        refused(&s, text);                                                                                   \
-    }
-REFUSES(no_rows, s.pass.rows = 0, "0 rows")
-REFUSES(too_many_rows, s.pass.rows = plan->max_rows + 1, "rows, expected")
-REFUSES(a_token_outside_the_vocabulary, s.tokens[2] = plan->model.vocab, "token 2")
-REFUSES(a_negative_token, s.tokens[0] = -1, "token 0")
-REFUSES(a_page_out_of_range, s.pages[1] = TINY_PAGES, "page 1")
-REFUSES(a_position_past_the_context, s.seg.pos0 = plan->max_context - 3, "positions")
-REFUSES(a_negative_position, s.seg.pos0 = -1, "positions")
-REFUSES(a_segment_that_begins_late, s.seg.first_row = 1, "begin at row 0")
-REFUSES(a_segment_with_more_rows, s.seg.rows = 5, "5 rows")
-REFUSES(a_segment_with_huge_rows, s.seg.rows = INT32_MAX, "rows")
-REFUSES(rows_without_a_segment, s.seg.rows = 3, "hold 3 rows")
-REFUSES(a_fresh_page_out_of_range, (s.pass.n_fresh = 1, s.pass.fresh = bad_id), "fresh page")
-REFUSES(a_logit_row_out_of_range, s.logit_row[1] = 4, "logit row 1")
-REFUSES(logit_rows_out_of_order, s.logit_row[0] = 3, "logit row 1")
-REFUSES(too_many_logit_rows, s.pass.n_logits = plan->max_logit_rows + 1, "logit rows")
-REFUSES(a_negative_temperature, s.samples[0].temperature = -1, "temperature")
-REFUSES(a_temperature_that_is_no_number, s.samples[1].temperature = NAN, "temperature")
-REFUSES(a_top_p_of_zero, s.samples[0].top_p = 0, "top_p")
-REFUSES(a_min_p_above_one, s.samples[0].min_p = 1.5f, "min_p")
-REFUSES(a_repetition_penalty_of_zero, s.samples[0].repetition_penalty = 0, "repetition_penalty")
-REFUSES(an_infinite_penalty, s.samples[0].presence_penalty = INFINITY, "penalty")
-REFUSES(too_many_top_tokens, s.samples[0].n_top = SF_TOP_MAX + 1, "n_top")
-REFUSES(a_target_outside_the_vocabulary, s.samples[0].target = plan->model.vocab, "target")
-REFUSES(a_bias_outside_the_vocabulary, (s.samples[0].bias = bad_bias, s.samples[0].n_bias = 1),
-        "biased token")
-REFUSES(a_bias_that_is_no_number, (s.samples[0].bias = nan_bias, s.samples[0].n_bias = 1), "bias")
-REFUSES(a_banned_id_out_of_range, (s.samples[0].banned = bad_id, s.samples[0].n_banned = 1), "banned token")
-REFUSES(an_output_id_out_of_range, (s.samples[0].output = bad_id, s.samples[0].n_output = 1), "output token")
-REFUSES(a_prompt_id_out_of_range, (s.samples[0].prompt = bad_id, s.samples[0].n_prompt = 1), "prompt token")
+static const int32_t bad_id[] = {-1};
+static const sf_bias bad_bias[] = {{100000, 1}}, nan_bias[] = {{1, NAN}};
+
+static void no_rows(sound *s) {
+    s->pass.rows = 0;
+}
+static void too_many_rows(sound *s) {
+    s->pass.rows = plan->max_rows + 1;
+}
+static void a_token_outside_the_vocabulary(sound *s) {
+    s->tokens[2] = plan->model.vocab;
+}
+static void a_negative_token(sound *s) {
+    s->tokens[0] = -1;
+}
+static void a_page_out_of_range(sound *s) {
+    s->pages[1] = TINY_PAGES;
+}
+static void a_position_past_the_context(sound *s) {
+    s->seg.pos0 = plan->max_context - 3;
+}
+static void a_negative_position(sound *s) {
+    s->seg.pos0 = -1;
+}
+static void a_segment_that_begins_late(sound *s) {
+    s->seg.first_row = 1;
+}
+static void a_segment_with_more_rows(sound *s) {
+    s->seg.rows = 5;
+}
+static void a_segment_with_huge_rows(sound *s) {
+    s->seg.rows = INT32_MAX;
+}
+static void rows_without_a_segment(sound *s) {
+    s->seg.rows = 3;
+}
+static void a_fresh_page_out_of_range(sound *s) {
+    s->pass.n_fresh = 1;
+    s->pass.fresh = bad_id;
+}
+static void a_logit_row_out_of_range(sound *s) {
+    s->logit_row[1] = 4;
+}
+static void logit_rows_out_of_order(sound *s) {
+    s->logit_row[0] = 3;
+}
+static void too_many_logit_rows(sound *s) {
+    s->pass.n_logits = plan->max_logit_rows + 1;
+}
+static void a_negative_temperature(sound *s) {
+    s->samples[0].temperature = -1;
+}
+static void a_temperature_that_is_no_number(sound *s) {
+    s->samples[1].temperature = NAN;
+}
+static void a_top_p_of_zero(sound *s) {
+    s->samples[0].top_p = 0;
+}
+static void a_min_p_above_one(sound *s) {
+    s->samples[0].min_p = 1.5f;
+}
+static void a_repetition_penalty_of_zero(sound *s) {
+    s->samples[0].repetition_penalty = 0;
+}
+static void an_infinite_penalty(sound *s) {
+    s->samples[0].presence_penalty = INFINITY;
+}
+static void too_many_top_tokens(sound *s) {
+    s->samples[0].n_top = SF_TOP_MAX + 1;
+}
+static void a_target_outside_the_vocabulary(sound *s) {
+    s->samples[0].target = plan->model.vocab;
+}
+static void a_bias_outside_the_vocabulary(sound *s) {
+    s->samples[0].bias = bad_bias;
+    s->samples[0].n_bias = 1;
+}
+static void a_bias_that_is_no_number(sound *s) {
+    s->samples[0].bias = nan_bias;
+    s->samples[0].n_bias = 1;
+}
+static void a_banned_id_out_of_range(sound *s) {
+    s->samples[0].banned = bad_id;
+    s->samples[0].n_banned = 1;
+}
+static void an_output_id_out_of_range(sound *s) {
+    s->samples[0].output = bad_id;
+    s->samples[0].n_output = 1;
+}
+static void a_prompt_id_out_of_range(sound *s) {
+    s->samples[0].prompt = bad_id;
+    s->samples[0].n_prompt = 1;
+}
+
+/* One spoilt place each, and what the message must hold. */
+typedef struct refusal {
+    const char *name;
+    void (*spoil)(sound *s);
+    const char *text;
+} refusal;
+
+static const refusal refusals[] = {
+    {"refuses_no_rows", no_rows, "0 rows"},
+    {"refuses_too_many_rows", too_many_rows, "rows, expected"},
+    {"refuses_a_token_outside_the_vocabulary", a_token_outside_the_vocabulary, "token 2"},
+    {"refuses_a_negative_token", a_negative_token, "token 0"},
+    {"refuses_a_page_out_of_range", a_page_out_of_range, "page 1"},
+    {"refuses_a_position_past_the_context", a_position_past_the_context, "positions"},
+    {"refuses_a_negative_position", a_negative_position, "positions"},
+    {"refuses_a_segment_that_begins_late", a_segment_that_begins_late, "begin at row 0"},
+    {"refuses_a_segment_with_more_rows", a_segment_with_more_rows, "5 rows"},
+    {"refuses_a_segment_with_huge_rows", a_segment_with_huge_rows, "rows"},
+    {"refuses_rows_without_a_segment", rows_without_a_segment, "hold 3 rows"},
+    {"refuses_a_fresh_page_out_of_range", a_fresh_page_out_of_range, "fresh page"},
+    {"refuses_a_logit_row_out_of_range", a_logit_row_out_of_range, "logit row 1"},
+    {"refuses_logit_rows_out_of_order", logit_rows_out_of_order, "logit row 1"},
+    {"refuses_too_many_logit_rows", too_many_logit_rows, "logit rows"},
+    {"refuses_a_negative_temperature", a_negative_temperature, "temperature"},
+    {"refuses_a_temperature_that_is_no_number", a_temperature_that_is_no_number, "temperature"},
+    {"refuses_a_top_p_of_zero", a_top_p_of_zero, "top_p"},
+    {"refuses_a_min_p_above_one", a_min_p_above_one, "min_p"},
+    {"refuses_a_repetition_penalty_of_zero", a_repetition_penalty_of_zero, "repetition_penalty"},
+    {"refuses_an_infinite_penalty", an_infinite_penalty, "penalty"},
+    {"refuses_too_many_top_tokens", too_many_top_tokens, "n_top"},
+    {"refuses_a_target_outside_the_vocabulary", a_target_outside_the_vocabulary, "target"},
+    {"refuses_a_bias_outside_the_vocabulary", a_bias_outside_the_vocabulary, "biased token"},
+    {"refuses_a_bias_that_is_no_number", a_bias_that_is_no_number, "bias"},
+    {"refuses_a_banned_id_out_of_range", a_banned_id_out_of_range, "banned token"},
+    {"refuses_an_output_id_out_of_range", an_output_id_out_of_range, "output token"},
+    {"refuses_a_prompt_id_out_of_range", a_prompt_id_out_of_range, "prompt token"},
+};
+enum { REFUSALS = sizeof refusals / sizeof *refusals };
+
+static const refusal *current;
+
+static void refuses(void **state) {
+    sound s;
+    make(&s, *state);
+    current->spoil(&s);
+    refused(&s, current->text);
+}
+
+/* Run one by one before the test that it belongs to. */
+static int next_refusal(void **state) {
+    (void)state;
+    current = current ? current + 1 : refusals;
+    return 0;
+}
 
 static void kv_read_checks_its_place(void **state) {
     uint16_t k[64], v[64];
@@ -143,41 +252,15 @@ static void a_pool_too_large_says_how_large(void **state) {
     assert_null(d);
 }
 
-#define T(name) cmocka_unit_test(name)
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        T(a_sound_pass_runs),
-        T(refuses_no_rows),
-        T(refuses_too_many_rows),
-        T(refuses_a_token_outside_the_vocabulary),
-        T(refuses_a_negative_token),
-        T(refuses_a_page_out_of_range),
-        T(refuses_a_position_past_the_context),
-        T(refuses_a_negative_position),
-        T(refuses_a_segment_that_begins_late),
-        T(refuses_a_segment_with_more_rows),
-        T(refuses_a_segment_with_huge_rows),
-        T(refuses_rows_without_a_segment),
-        T(refuses_a_fresh_page_out_of_range),
-        T(refuses_a_logit_row_out_of_range),
-        T(refuses_logit_rows_out_of_order),
-        T(refuses_too_many_logit_rows),
-        T(refuses_a_negative_temperature),
-        T(refuses_a_temperature_that_is_no_number),
-        T(refuses_a_top_p_of_zero),
-        T(refuses_a_min_p_above_one),
-        T(refuses_a_repetition_penalty_of_zero),
-        T(refuses_an_infinite_penalty),
-        T(refuses_too_many_top_tokens),
-        T(refuses_a_target_outside_the_vocabulary),
-        T(refuses_a_bias_outside_the_vocabulary),
-        T(refuses_a_bias_that_is_no_number),
-        T(refuses_a_banned_id_out_of_range),
-        T(refuses_an_output_id_out_of_range),
-        T(refuses_a_prompt_id_out_of_range),
-        T(kv_read_checks_its_place),
-        T(opening_refuses),
-        T(a_pool_too_large_says_how_large),
+    struct CMUnitTest tests[REFUSALS + 4] = {
+        cmocka_unit_test(a_sound_pass_runs),
+        cmocka_unit_test(kv_read_checks_its_place),
+        cmocka_unit_test(opening_refuses),
+        cmocka_unit_test(a_pool_too_large_says_how_large),
     };
+    for (int i = 0; i < REFUSALS; i++)
+        tests[4 + i] =
+            (struct CMUnitTest){.name = refusals[i].name, .test_func = refuses, .setup_func = next_refusal};
     return cmocka_run_group_tests(tests, tiny_setup, tiny_teardown);
 }
