@@ -153,6 +153,13 @@ static sf_code flatten(const sf_api_request *r, json_t **out, sf_api_error *err)
     return SF_OK;
 }
 
+/* Without text in it, what stands before belongs to another message, or is the role. */
+static bool can_stay_open(const json_t *messages) {
+    size_t n = json_array_size(messages);
+    const char *text = json_string_value(json_object_get(json_array_get(messages, n - 1), "content"));
+    return text && text[strspn(text, " \t\r\n")];
+}
+
 /* An open last message ends where its own text ends, before what the template puts after it. */
 static size_t open_end(const sf_buf *plain) {
     size_t len = plain->len;
@@ -200,6 +207,9 @@ static sf_code chat_prompt(const sf_api_model *m, sf_api_request *r, sf_api_erro
     json_t *messages;
     SF_TRY(flatten(r, &messages, err));
     sf_code rc = alloc_prompts(r, 1, err);
+    if (rc == SF_OK && r->continue_final_message && !can_stay_open(messages))
+        rc = sf_api_fail(err, "continue_final_message", "invalid_value",
+                         "continue_final_message is true and the last message has no text to continue");
     if (rc == SF_OK) rc = render(m, r, messages, &r->prompts[0], err);
     json_decref(messages);
     if (rc == SF_OK && r->prompts[0].len == 0)

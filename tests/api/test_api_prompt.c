@@ -161,6 +161,20 @@ static void the_last_message_can_stay_open(void **state) {
                  "continue_final_message", "both true");
 }
 
+static void a_last_message_without_text_cannot_stay_open(void **state) {
+    (void)state;
+    static const char *const last[] = {"{\"role\": \"u\"}", "{\"role\": \"u\", \"content\": \" \\n\"}",
+                                       "{\"role\": \"u\", \"content\": []}"};
+    for (size_t i = 0; i < sizeof last / sizeof *last; i++) {
+        char json[200];
+        snprintf(json, sizeof json,
+                 "{\"messages\": [{\"role\": \"u\", \"content\": \"hi\"}, %s], "
+                 "\"continue_final_message\": true}",
+                 last[i]);
+        expect_error(&fake_model, json, "continue_final_message", "no text to continue");
+    }
+}
+
 static void malformed_messages_are_named(void **state) {
     (void)state;
     expect_error(&fake_model, "{\"messages\": [7]}", "messages", "messages[0] is an integer");
@@ -200,6 +214,7 @@ int main(void) {
         cmocka_unit_test(a_special_token_inside_a_message_stays_text),
         cmocka_unit_test(text_parts_are_joined),
         cmocka_unit_test(the_last_message_can_stay_open),
+        cmocka_unit_test(a_last_message_without_text_cannot_stay_open),
         cmocka_unit_test(malformed_messages_are_named),
         cmocka_unit_test(without_a_template_the_reason_is_told),
         cmocka_unit_test(without_a_tokenizer_ids_still_work),
