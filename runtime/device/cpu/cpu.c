@@ -3,6 +3,7 @@
 #include "base/progress.h"
 #include "device/cpu/cpu_priv.h"
 #include "device/cpu/rope.h"
+#include "device/pass_check.h"
 #include "model/weights.h"
 
 #include <stdio.h>
@@ -13,7 +14,7 @@
 static sf_code cpu_launch(sf_device *base, const sf_pass *pass, sf_err *err) {
     sf_cpu *d = (sf_cpu *)base;
     if (d->pending) return SF_FAIL(err, SF_INVALID, "a pass is in flight already");
-    SF_TRY(sf_cpu_check_pass(d, pass, err));
+    SF_TRY(sf_pass_check(base->plan, base->n_pages, pass, err));
     d->pass = *pass;
     d->pending = true;
     return SF_OK;

@@ -23,8 +23,6 @@ typedef struct sf_cpu {
     bool pending;
 } sf_cpu;
 
-/* Everything of a pass that could send a kernel outside its buffers. Errors: SF_INVALID. */
-SF_CHECKED sf_code sf_cpu_check_pass(const sf_cpu *d, const sf_pass *pass, sf_err *err);
 /* The plan's own consistency: what sf_cpu_run_pass relies on. Errors: SF_UNSUPPORTED. */
 SF_CHECKED sf_code sf_cpu_check_plan(const sf_plan *plan, sf_err *err);
 /* Runs d->pass to its end. */
