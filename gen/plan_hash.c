@@ -30,6 +30,14 @@ static sf_code mark_snippets(const sf_inputs *in, const char *path, const char *
     return SF_OK;
 }
 
+/* Which ids begin a prompt and end an answer: with others, the same request is answered with other tokens. */
+static void hash_ids(sf_sha256 *h, const sf_model_desc *m) {
+    hash_number(h, "bos", m->bos);
+    hash_number(h, "add_bos", m->add_bos);
+    for (int i = 0; i < m->n_eos; i++)
+        hash_number(h, "eos", m->eos[i]);
+}
+
 /* What is computed, in which order, apart from the kernels' own text. */
 static void hash_schedule(sf_sha256 *h, const sf_planned *p) {
     const sf_model_desc *m = &p->plan.model;
@@ -39,6 +47,7 @@ static void hash_schedule(sf_sha256 *h, const sf_planned *p) {
     hash_number(h, "head_dim", m->head_dim);
     hash_number(h, "norm_eps", (double)m->norm_eps);
     hash_number(h, "rope_theta", m->rope_theta);
+    hash_ids(h, m);
     for (int i = 0; i < p->ops.n; i++) {
         const sf_op_spec *s = &p->ops.ops[i];
         sf_sha256_add_str(h, s->desc.name);

@@ -290,6 +290,20 @@ static void the_pinned_hash_ignores_what_changes_no_bit(void **state) {
     sf_arena_destroy(a);
 }
 
+static void the_pinned_hash_follows_the_ids_of_beginning_and_end(void **state) {
+    (void)state;
+    static const char *const changes[][2] = {
+        {"bos: 1,", "bos: 3,"}, {"add_bos: true", "add_bos: false"}, {"eos: [2, 5]", "eos: [2]"}};
+    sf_arena *a = new_arena();
+    const char *model = at("ids.yaml");
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        copy_file(TINY_MODEL, model, changes[i][0], changes[i][1]);
+        sf_planned *before = tiny_plan(a), *after = plan_of(a, model, TINY_CONFIG, TEST_TEMPLATES);
+        assert_string_not_equal(before->plan.pinned_hash, after->plan.pinned_hash);
+    }
+    sf_arena_destroy(a);
+}
+
 static void output_depends_on_content_not_on_folders(void **state) {
     (void)state;
     sf_arena *a = new_arena();
@@ -359,6 +373,7 @@ int main(void) {
         cmocka_unit_test(a_snippet_that_is_not_there_is_named),
         cmocka_unit_test(the_pinned_hash_follows_the_pinned_sources_only),
         cmocka_unit_test(the_pinned_hash_ignores_what_changes_no_bit),
+        cmocka_unit_test(the_pinned_hash_follows_the_ids_of_beginning_and_end),
         cmocka_unit_test(output_depends_on_content_not_on_folders),
         cmocka_unit_test(a_chat_template_of_the_model_survives_quoting),
         cmocka_unit_test(buckets_add_up_the_ops),

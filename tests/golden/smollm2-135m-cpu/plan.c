@@ -441,7 +441,7 @@ static const sf_bucket buckets[] = {
 const sf_plan sf_the_plan = {
     .engine = "smollm2-135m-cpu", .backend = "cpu", .config = "cpu",
     .gen_hash = "3005f6d16a4b33684f18420f799667a7d7269efa24e893ccf466ebf930f7b98d",
-    .pinned_hash = "16b6570272416d6aaf0dbc4abd16d9e7c10278412e4d84ff42caa88346ccc94a",
+    .pinned_hash = "cfce258f92b9ebbbdea382851d9734cf2e34cb2d458a9c257749b3a18cf6e835",
     .model = {.name = "smollm2-135m", .family = "llama",
               .vocab = 49152, .hidden = 576, .layers = 30,
               .heads = 9, .kv_heads = 3, .head_dim = 64,

@@ -444,7 +444,7 @@ static const sf_bucket buckets[] = {
 const sf_plan sf_the_plan = {
     .engine = "tiny-tiny-cpu", .backend = "cpu", .config = "tiny-cpu",
     .gen_hash = "dc006c5a74be619710794104a7ea501e563c1508e9c494d107f26f34afcba60f",
-    .pinned_hash = "cf3cddbbf662b68c70cc2b670ffa5286800989a7ea0f9441cc277c7b62c435cb",
+    .pinned_hash = "2e78127324278552dce252221f753b870b1b6e24913dc07f86970a555a228976",
     .model = {.name = "tiny", .family = "llama",
               .vocab = 307, .hidden = 44, .layers = 2,
               .heads = 5, .kv_heads = 1, .head_dim = 12,
