@@ -20,9 +20,10 @@ typedef struct sf_bias {
     float bias;
 } sf_bias;
 
-/* How a logit row is sampled. Order of operations (vLLM's): raw logits -> log-probabilities reported ->
- * logit_bias -> banned ids to -inf -> repetition, frequency, presence penalties -> temperature -> top_k ->
- * top_p -> min_p -> Gumbel-max. Pointers are borrowed until the pass is synchronised. */
+/* How a logit row is sampled. Order of operations (vLLM's, which now puts min_p before top_k; this is the one
+ * of Hugging Face): raw logits -> log-probabilities reported -> logit_bias -> banned ids to -inf ->
+ * repetition, frequency, presence penalties -> temperature -> top_k -> top_p -> min_p -> Gumbel-max. Pointers
+ * are borrowed until the pass is synchronised. */
 typedef struct sf_sample {
     float temperature;        /* 0: greedy (arg max after penalties; ties go to the lower id) */
     int top_k;                /* 0: off */
@@ -40,7 +41,7 @@ typedef struct sf_sample {
     const sf_bias *bias;
     int n_bias;
     const int32_t *banned;
-    int n_banned;   /* min_tokens, ignore_eos: ids that may not be drawn */
+    int n_banned;   /* ids that may not be drawn: eos and stop ids before min_tokens */
     int n_top;      /* top log-probabilities wanted, 0..SF_TOP_MAX */
     int32_t target; /* >= 0: also report this token's log-probability and rank (prompt_logprobs) */
     bool draw;      /* false: only log-probabilities are wanted, no token is drawn */
