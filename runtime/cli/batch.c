@@ -178,8 +178,7 @@ static int finish(batch *b, sf_code rc, const sf_err *why) {
     int code = b->counts.failed ? SF_EXIT_FAILED : SF_EXIT_OK;
     sf_err err;
     if (rc != SF_OK) {
-        bool keep = rc != SF_IO;
-        sf_code wound = wind_up(b, keep, &err);
+        sf_code wound = wind_up(b, !b->out.broken, &err); /* an input that cannot be read loses no answer */
         sf_progress_fini(&b->bar);
         if (rc == SF_CANCELLED) {
             code = 128 + sf_cli_signalled();

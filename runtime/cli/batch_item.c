@@ -29,6 +29,7 @@ static sf_code finish_error(batch_item *it, const sf_api_error *why, sf_err *err
     json_decref(o);
     sf_request_destroy(it->req);
     it->req = NULL;
+    sf_api_request_fini(&it->api); /* the line's body need not wait until its turn to be written */
     it->failed = true;
     return it->text ? SF_OK : no_memory(err);
 }

@@ -39,6 +39,7 @@ sf_code sf_output_line(sf_output *o, const char *text, sf_err *err) {
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) {
             int why = n < 0 ? errno : ENOSPC;
+            o->broken = true;
             /* best effort: the write has failed already */
             if (o->regular && at > 0 && ftruncate(o->fd, (off_t)o->bytes) != 0) o->regular = false;
             return SF_FAIL_AT(err, SF_IO, ((sf_loc){o->name, 0, 0}),

@@ -12,6 +12,7 @@ typedef struct sf_output {
     int64_t lines;    /* written */
     int64_t bytes;
     bool regular; /* a partly written line can be cut off again */
+    bool broken;  /* a write has failed: nothing more will be written */
 } sf_output;
 
 /* Opens path ("-": stdout) and empties it. not_path (may be NULL) is the input: the same file is an error,

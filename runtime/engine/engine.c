@@ -99,7 +99,8 @@ static sf_code open_parts(sf_engine *e, const sf_engine_config *cfg, sf_err *err
     if (cfg->text_only) return SF_OK;
     sf_fingerprint_parts parts = {.pinned_hash = e->plan->pinned_hash,
                                   .weights_hash = sf_weights_hash(e->weights),
-                                  .tokenizer_hash = e->tokenizer ? sf_tokenizer_hash(e->tokenizer) : NULL};
+                                  .tokenizer_hash = e->tokenizer ? sf_tokenizer_hash(e->tokenizer) : NULL,
+                                  .chat_hash = e->chat ? e->chat_hash : NULL};
     SF_TRY(sf_fingerprint_make(&parts, e->fingerprint, err));
     SF_TRY(sf_engine_device_open(e, cfg->isa ? cfg->isa : "auto", threads, pages, &e->device, err));
     if (cfg->wrap_device) e->device = cfg->wrap_device(cfg->wrap_ctx, e->device);

@@ -18,6 +18,7 @@ struct sf_engine {
     char chat_missing[480];
     char refuse[480]; /* why deterministic requests are refused; sched_config points here */
     char fingerprint[SF_FINGERPRINT_SIZE];
+    char chat_hash[65]; /* of the template's text, once chat is set */
 };
 
 /* The parts of sf_engine_open that touch the checkpoint: weights, tokenizer, chat template. */

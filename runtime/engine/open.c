@@ -1,5 +1,6 @@
 #include "engine/engine_priv.h"
 
+#include "base/hash.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,11 @@ static sf_code check_tokenizer(const sf_plan *plan, const sf_tokenizer *t, const
     if (sf_tokenizer_vocab(t) != m->vocab) {
         return SF_FAIL_AT(err, SF_INVALID, at, "the tokenizer has %d tokens, engine %s expects %d",
                           sf_tokenizer_vocab(t), plan->engine, m->vocab);
+    }
+    if (sf_tokenizer_add_bos(t) != m->add_bos) {
+        return SF_FAIL_AT(err, SF_INVALID, at, "the tokenizer %s a BOS before plain prompts, engine %s %s",
+                          sf_tokenizer_add_bos(t) ? "asks for" : "asks for no", plan->engine,
+                          m->add_bos ? "adds one" : "adds none");
     }
     int32_t bos = sf_tokenizer_bos(t), eos = sf_tokenizer_eos(t);
     if (m->bos >= 0 && bos >= 0 && bos != m->bos) {
@@ -52,6 +58,7 @@ static sf_code parse_chat(sf_engine *e, const char *name, const char *source, si
         bos_text = piece_text(e->tokenizer, sf_tokenizer_bos(e->tokenizer), bos);
         eos_text = piece_text(e->tokenizer, sf_tokenizer_eos(e->tokenizer), eos);
     }
+    if (!sf_sha256_of(source, len, e->chat_hash)) return SF_FAIL(err, SF_NOMEM, "out of memory for a hash");
     return sf_chat_open(name, source, len, bos_text, eos_text, &e->chat, err);
 }
 

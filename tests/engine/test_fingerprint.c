@@ -9,7 +9,7 @@
 
 static void make(const char *pinned, const char *weights, const char *tokenizer,
                  char out[SF_FINGERPRINT_SIZE]) {
-    sf_fingerprint_parts p = {pinned, weights, tokenizer};
+    sf_fingerprint_parts p = {pinned, weights, tokenizer, NULL};
     sf_err err;
     assert_int_equal(sf_fingerprint_make(&p, out, &err), SF_OK);
 }
@@ -44,11 +44,26 @@ static void each_part_changes_it(void **state) {
             assert_string_not_equal(f[i], f[k]);
 }
 
+static void the_chat_template_changes_it(void **state) {
+    (void)state;
+    char f[3][SF_FINGERPRINT_SIZE];
+    const char *const chats[3] = {NULL, "a", "b"};
+    sf_err err;
+    for (int i = 0; i < 3; i++) {
+        sf_fingerprint_parts p = {"p", "w", "t", chats[i]};
+        assert_int_equal(sf_fingerprint_make(&p, f[i], &err), SF_OK);
+    }
+    assert_string_not_equal(f[0], f[1]);
+    assert_string_not_equal(f[0], f[2]);
+    assert_string_not_equal(f[1], f[2]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_is_sf_and_32_hex_digits),
         cmocka_unit_test(the_same_parts_give_the_same),
         cmocka_unit_test(each_part_changes_it),
+        cmocka_unit_test(the_chat_template_changes_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
