@@ -244,7 +244,7 @@ static void a_pool_too_large_says_how_large(void **state) {
     sf_device *d = NULL;
     sf_err err = {0};
     sf_plan other = *plan;
-    other.model.layers = 1 << 20; /* with the pages below some 10^18 bytes */
+    other.model.layers = 1 << 24; /* with the pages below more than an address can say */
     const sf_cpu_config cfg = {.threads = 1, .isa = "auto", .n_pages = INT32_MAX};
     assert_int_equal(sf_cpu_open(&other, t->weights, &cfg, &d, &err), SF_NOMEM);
     assert_non_null(strstr(err.msg, "KV pool"));

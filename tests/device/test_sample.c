@@ -16,6 +16,7 @@ static sf_row_out out[ROWS], other[ROWS];
 static int find_sets(void **state) {
     (void)state;
     n_sets = odd_sets(sets);
+    memset(scratch, 0xff, sizeof scratch); /* whatever it holds is not to matter */
     return n_sets > 0 ? 0 : -1;
 }
 
@@ -40,7 +41,6 @@ static void make(uint32_t seed) {
 
 static void run(const odd_set *s, int row0, int rows, int parts, sf_row_out *o) {
     memset(o, 0xff, (size_t)rows * sizeof *o);
-    memset(scratch, 0xff, sizeof scratch);
     const sf_cpu_args a = {.rows = rows,
                            .in = logits[row0],
                            .samples = samples + row0,
@@ -269,12 +269,19 @@ static void draws_follow_the_distribution(void **state) {
     share[TOKENS] = 1;
     for (int j = 0; j < TOKENS; j++)
         share[TOKENS] -= share[j];
-    for (int i = 0; i < DRAWS; i++) {
-        samples[0].seed = (uint64_t)(i % 50);
-        samples[0].position = (uint32_t)(i / 50);
-        samples[0].choice = 0;
-        run(sets[n_sets - 1], 0, 1, 1, out);
-        seen[out[0].token % 5001 == 0 && out[0].token / 5001 < TOKENS ? out[0].token / 5001 : TOKENS]++;
+    for (int i = 1; i < ROWS; i++)
+        memcpy(logits[i], logits[0], sizeof logits[0]);
+    for (int i = 0; i < DRAWS; i += ROWS) {
+        for (int r = 0; r < ROWS; r++) {
+            samples[r] = plain();
+            samples[r].seed = (uint64_t)((i + r) % 50);
+            samples[r].position = (uint32_t)((i + r) / 50);
+        }
+        run(sets[n_sets - 1], 0, ROWS, 1, out);
+        for (int r = 0; r < ROWS; r++) {
+            const int32_t id = out[r].token;
+            seen[id % 5001 == 0 && id / 5001 < TOKENS ? id / 5001 : TOKENS]++;
+        }
     }
     for (int j = 0; j <= TOKENS; j++)
         chi += (seen[j] - share[j] * DRAWS) * (seen[j] - share[j] * DRAWS) / (share[j] * DRAWS);

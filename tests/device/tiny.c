@@ -27,6 +27,17 @@ int tiny_teardown(void **state) {
     return 0;
 }
 
+bool tiny_has(sf_isa isa) {
+    return sf_cpu_isa_here(isa) && plan->kernels[0].cpu[isa] != NULL;
+}
+
+sf_isa tiny_first(void) {
+    int isa = 0;
+    while (isa < SF_ISA_COUNT - 1 && !tiny_has((sf_isa)isa))
+        isa++;
+    return (sf_isa)isa;
+}
+
 sf_device *tiny_open(const tiny *t, const char *isa, int threads) {
     sf_device *d = NULL;
     sf_err err;

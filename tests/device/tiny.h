@@ -20,6 +20,8 @@ typedef struct tiny {
 int tiny_setup(void **state);
 int tiny_teardown(void **state);
 
+bool tiny_has(sf_isa isa); /* the build holds it and this machine runs it */
+sf_isa tiny_first(void);   /* the simplest such set */
 sf_device *tiny_open(const tiny *t, const char *isa, int threads);
 void tiny_close(sf_device *d);
 

@@ -123,15 +123,15 @@ static sf_code get_memory(sf_cpu *d, int threads, sf_err *err) {
     d->layer_bytes = heads * sf_cpu_kv_head_size(p->page_size, p->model.head_dim) * sizeof(uint16_t);
     d->page_bytes = layers * d->layer_bytes;
     d->scratch_stride = scratch_bytes(p);
+    /* left as it comes: a pass zeroes its fresh pages, and what is never used is never paged in */
+    SF_TRY(get_raw("the KV pool", (size_t)d->base.n_pages, d->page_bytes, &d->kv, err));
     SF_TRY(get("the table of weights", (size_t)p->n_weights * layers, sizeof *d->weights, &d->weights, err));
     SF_TRY(get("the table of kernels", (size_t)p->n_ops, sizeof *d->fn, &d->fn, err));
     SF_TRY(get("the table of rows", (size_t)p->max_rows, sizeof *d->rows, &d->rows, err));
     SF_TRY(get_buffers(d, err));
     SF_TRY(get("scratch memory", (size_t)threads, d->scratch_stride, &d->scratch, err));
-    SF_TRY(get("the rotary table", (size_t)p->max_context * (size_t)p->model.head_dim, sizeof *d->rope,
-               &d->rope, err));
-    /* left as it comes: a pass zeroes its fresh pages, and what is never used is never paged in */
-    return get_raw("the KV pool", (size_t)d->base.n_pages, d->page_bytes, &d->kv, err);
+    return get("the rotary table", (size_t)p->max_context * (size_t)p->model.head_dim, sizeof *d->rope,
+               &d->rope, err);
 }
 
 typedef struct rope_job {
