@@ -10,6 +10,7 @@
 //@ prelude
 #ifndef KERNEL_NAME
 #define KERNEL_NAME pack_default
+#define KERNEL_LAUNCH pack_default_launch
 #endif
 enum { N = 6144, K = 4096, INTERLEAVE = 0, T = 3 };
 //@ end
@@ -33,6 +34,8 @@ __device__ __forceinline__ unsigned pair(const unsigned short *from, int row, in
     const unsigned low = k < K ? from[(size_t)row * K + k] : 0, high = k + 1 < K ? from[(size_t)row * K + k + 1] : 0;
     return low | high << 16;
 }
+
+extern "C" __device__ const sf_cuda_launch KERNEL_LAUNCH = {1024, 256, 0, 0, 0};
 
 extern "C" __global__ void __launch_bounds__(256) KERNEL_NAME(sf_cuda_args a) {
     const unsigned short *from = (const unsigned short *)a.in;

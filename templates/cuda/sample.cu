@@ -119,10 +119,11 @@ __device__ __forceinline__ void filter(row_part p, int top_k, float temperature,
     __syncthreads();
 }
 
-/* The drawn token or -1. touched: s->z is no longer the raw row. A call: its registers are not the rest's. */
-__device__ __noinline__ int draw(row_part p, const sf_cuda_sample &s, const int *pool, u64 best, bool *touched) {
+/* The drawn token or -1. s->touched: s->z is no longer the raw row (in shared memory: a pointer to a caller's variable would
+ * put it in local memory). A call: its registers are not the rest's. */
+__device__ __noinline__ int draw(row_part p, const sf_cuda_sample &s, const int *pool, u64 best) {
     if (row_adjusted(s)) {
-        *touched = true;
+        if (threadIdx.x == 0) p.s->touched = 1;
         part_adjust(p, s, pool);
         const u64 own = part_best(p);
         if (threadIdx.x == 0) p.s->adjusted = p.n > 0 ? own : 0;
@@ -134,7 +135,7 @@ __device__ __noinline__ int draw(row_part p, const sf_cuda_sample &s, const int 
     if (!(s.temperature > 0.0f)) return ranked_id(best);
     const bool filtered = s.top_k > 0 || s.top_p < 1.0f || s.min_p > 0.0f;
     if (filtered) {
-        *touched = true;
+        if (threadIdx.x == 0) p.s->touched = 1;
         filter(p, s.top_k, s.temperature, s.top_p, s.min_p, max);
     }
     const scale_t scale = {max, s.temperature, __fdiv_rn(1.0f, s.temperature), filtered};
@@ -163,16 +164,16 @@ __device__ __forceinline__ void sample_row(const sf_cuda_args &a, const row_part
     const sf_cuda_sample &s = block_samples(a.block)[row];
     const float *x = (const float *)a.in + (size_t)row * VOCAB;
     row_out *out = (row_out *)a.extra + row;
+    if (threadIdx.x == 0) p.s->touched = 0;
     const row_stats r = measure(p, x + p.first);
     const int n_top = r.bad ? 0 : min(s.n_top, (int)VOCAB), target = r.bad ? -1 : s.target;
     unsigned before = 0;
-    bool touched = false;
     if (target >= 0) before = part_before(p, p.s->z, x[target], target);
     if (threadIdx.x == 0) p.s->ranks = (u64)before << 32;
     part_top(p, n_top);
-    const int token = r.bad || !s.draw ? -1 : draw(p, s, block_ints(a.block, a.block->pool), r.best, &touched);
+    const int token = r.bad || !s.draw ? -1 : draw(p, s, block_ints(a.block, a.block->pool), r.best);
     const bool first = token == ranked_id(r.best);
-    before = token < 0 || first ? 0 : part_before(p, touched ? x + p.first : p.s->z, x[token], token);
+    before = token < 0 || first ? 0 : part_before(p, p.s->touched ? x + p.first : p.s->z, x[token], token);
     if (threadIdx.x == 0) p.s->ranks += before;
     cluster_meet();
     if (p.rank != 0) return;

@@ -36,6 +36,7 @@ struct row_shared {
     u64 groups[64], floor, scratch[BLOCK_WARPS], above;
     float sums[BLOCK_WARPS];
     unsigned bin, listed;
+    int touched;
 };
 
 struct row_part {
