@@ -130,6 +130,41 @@ static void rope_append_is_near_its_reference(void **state) {
     }
 }
 
+/* Chi-square of 4,000 draws over 8 tokens and the rest, at fixed seeds: 8 degrees of freedom, the 99.9 %
+ * point is 26.1. */
+static void draws_follow_the_distribution(void **state) {
+    (void)state;
+    enum { TOKENS = 8, DRAWS = 4000 };
+    const sf_op_desc *op = find_op("sample");
+    const int vocab = plan->model.vocab;
+    static _Alignas(64) uint8_t scratch[COLS * 16];
+    static float logits[COLS], lp[COLS];
+    double share[TOKENS + 1] = {0}, seen[TOKENS + 1] = {0}, chi = 0;
+    assert_true(sf_cpu_scratch_sample(vocab) <= sizeof scratch);
+    for (int j = 0; j < vocab; j++)
+        logits[j] = j % 37 == 0 && j / 37 < TOKENS ? 1.0f + 0.4f * (float)(j / 37) : -3.0f;
+    sf_ref_log_softmax(logits, vocab, lp);
+    for (int j = 0; j < vocab; j++)
+        share[j % 37 == 0 && j / 37 < TOKENS ? j / 37 : TOKENS] += exp((double)lp[j]);
+    for (int i = 0; i < DRAWS; i++) {
+        sf_row_out out;
+        const sf_sample s = {.temperature = 1,
+                             .top_p = 1,
+                             .repetition_penalty = 1,
+                             .seed = (uint64_t)(i % 50),
+                             .position = (uint32_t)(i / 50),
+                             .target = -1,
+                             .draw = true};
+        const sf_cpu_args a = {.rows = 1, .in = logits, .samples = &s, .results = &out, .scratch = scratch};
+        kit_run(kernel(op, SF_CLASS_PINNED, (int)tiny_first(), 1), &a, 1);
+        seen[out.token % 37 == 0 && out.token / 37 < TOKENS ? out.token / 37 : TOKENS]++;
+    }
+    for (int j = 0; j <= TOKENS; j++)
+        chi += (seen[j] - share[j] * DRAWS) * (seen[j] - share[j] * DRAWS) / (share[j] * DRAWS);
+    print_message("chi-square %.2f\n", chi);
+    assert_true(chi < 26.1);
+}
+
 static void every_set_that_the_build_holds_has_all_kernels(void **state) {
     (void)state;
     int held = 0;
@@ -146,6 +181,7 @@ int main(void) {
         cmocka_unit_test(embed_copies_rows),
         cmocka_unit_test(rmsnorm_is_near_its_reference),
         cmocka_unit_test(rope_append_is_near_its_reference),
+        cmocka_unit_test(draws_follow_the_distribution),
         cmocka_unit_test(every_set_that_the_build_holds_has_all_kernels),
     };
     return cmocka_run_group_tests(tests, tiny_setup, tiny_teardown);

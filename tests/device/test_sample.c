@@ -252,43 +252,6 @@ static void no_draw_gives_no_token(void **state) {
     assert_true(out[0].target_logprob < 0 && out[0].target_rank > 1);
 }
 
-/* Chi-square of 4,000 draws over 8 tokens and the rest, at fixed seeds: 8 degrees of freedom, the 99.9 %
- * point is 26.1. */
-static void draws_follow_the_distribution(void **state) {
-    (void)state;
-    enum { TOKENS = 8, DRAWS = 4000 };
-    double share[TOKENS + 1] = {0}, seen[TOKENS + 1] = {0}, chi = 0;
-    make(10);
-    for (int j = 0; j < VOCAB; j++)
-        logits[0][j] = -8.0f;
-    for (int j = 0; j < TOKENS; j++)
-        logits[0][j * 5001] = 1.0f + 0.4f * (float)j;
-    sf_ref_log_softmax(logits[0], VOCAB, lp);
-    for (int j = 0; j < TOKENS; j++)
-        share[j] = exp((double)lp[j * 5001]);
-    share[TOKENS] = 1;
-    for (int j = 0; j < TOKENS; j++)
-        share[TOKENS] -= share[j];
-    for (int i = 1; i < ROWS; i++)
-        memcpy(logits[i], logits[0], sizeof logits[0]);
-    for (int i = 0; i < DRAWS; i += ROWS) {
-        for (int r = 0; r < ROWS; r++) {
-            samples[r] = plain();
-            samples[r].seed = (uint64_t)((i + r) % 50);
-            samples[r].position = (uint32_t)((i + r) / 50);
-        }
-        run(sets[n_sets - 1], 0, ROWS, 1, out);
-        for (int r = 0; r < ROWS; r++) {
-            const int32_t id = out[r].token;
-            seen[id % 5001 == 0 && id / 5001 < TOKENS ? id / 5001 : TOKENS]++;
-        }
-    }
-    for (int j = 0; j <= TOKENS; j++)
-        chi += (seen[j] - share[j] * DRAWS) * (seen[j] - share[j] * DRAWS) / (share[j] * DRAWS);
-    print_message("chi-square %.2f\n", chi);
-    assert_true(chi < 26.1);
-}
-
 static void position_choice_and_seed_change_the_draw(void **state) {
     (void)state;
     make(11);
@@ -321,7 +284,6 @@ int main(void) {
         cmocka_unit_test(a_row_that_is_not_numbers_is_bad),
         cmocka_unit_test(a_row_with_everything_banned_is_bad),
         cmocka_unit_test(no_draw_gives_no_token),
-        cmocka_unit_test(draws_follow_the_distribution),
         cmocka_unit_test(position_choice_and_seed_change_the_draw),
     };
     return cmocka_run_group_tests(tests, find_sets, NULL);
