@@ -6,6 +6,7 @@ if(CMAKE_C_COMPILER_ID MATCHES "Clang")
   list(APPEND SF_FLAGS -Wno-unknown-warning-option -Wno-gnu-zero-variadic-macro-arguments)
 endif()
 if(SF_SANITIZE)
+  list(APPEND SF_FLAGS -Wno-maybe-uninitialized) # gcc warns of what instrumentation hides from it
   add_compile_options(-fsanitize=${SF_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
   add_link_options(-fsanitize=${SF_SANITIZE})
 endif()

@@ -3,8 +3,8 @@
 
 #include "gemm_ops.h"
 
-/* Every kernel of the family on this op: packing and its inverse, tolerance against the reference, bits across
- * kernels, row counts, places and neighbours. Prints one line; returns the number of failures. */
+/* Every kernel of the family on this op: packing and its inverse, tolerance against the reference, bits
+ * across kernels, row counts, places and neighbours. Prints one line; returns the number of failures. */
 int gemm_check(const gemm_op &op);
 /* Compiles what gemm_check and gemm_time use; needs no GPU. */
 void gemm_compile_all();

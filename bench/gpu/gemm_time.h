@@ -3,8 +3,8 @@
 
 #include "gemm_ops.h"
 
-/* Each product alone at each row count, ours and cuBLASLt in turn in one process, then the whole chain of a step as
- * one graph. Adds JSON objects to json. */
+/* Each product alone at each row count, ours and cuBLASLt in turn in one process, then the whole chain of a
+ * step as one graph. Adds JSON objects to json. */
 void gemm_time(const gemm_model &m, std::string *json);
 
 #endif

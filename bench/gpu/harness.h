@@ -1,6 +1,6 @@
-/* What the GPU checks share: a template becomes a kernel as the runtime does it (prelude replaced, NVRTC, include-free),
- * pass blocks, launches with programmatic dependence, timing by replayed graphs. C++17, runtime API; any failure ends
- * the program with a message. */
+/* What the GPU checks share: a template becomes a kernel as the runtime does it (prelude replaced, NVRTC,
+ * include-free), pass blocks, launches with programmatic dependence, timing by replayed graphs. C++17,
+ * runtime API; any failure ends the program with a message. */
 #ifndef BENCH_GPU_HARNESS_H
 #define BENCH_GPU_HARNESS_H
 
@@ -24,12 +24,13 @@ struct gpu_kernel {
     int registers = 0, spilled = 0;
 };
 
-/* template_file: under templates/; its parameters but for `values` keep their defaults. COMPILE_ONLY in the environment:
- * no GPU is touched. shaped: it exports its launch shape. */
+/* template_file: under templates/; its parameters but for `values` keep their defaults. COMPILE_ONLY in the
+ * environment: no GPU is touched. shaped: it exports its launch shape. */
 gpu_kernel kernel_build(const std::string &template_file, const params &values, bool shaped = true);
 /* A file under ref/cuda/ behind the prelude of a template. */
-gpu_kernel kernel_build_ref(const std::string &ref_file, const std::string &entry, const std::string &template_file,
-                        const params &values, const std::string &defines = "");
+gpu_kernel kernel_build_ref(const std::string &ref_file, const std::string &entry,
+                            const std::string &template_file, const params &values,
+                            const std::string &defines = "");
 
 /* With the launch shape that the kernel exports; or (references) with this one. */
 void kernel_launch(const gpu_kernel &k, const sf_cuda_args &a, cudaStream_t stream = 0);

@@ -1,5 +1,6 @@
-/* Kernels of templates/ outside the engine: a template with its prelude replaced, compiled by NVRTC as the engine
- * compiles it (cubins are kept by content, so that a machine without a GPU can compile and one with a GPU measure). */
+/* Kernels of templates/ outside the engine: a template with its prelude replaced, compiled by NVRTC as the
+ * engine compiles it (cubins are kept by content, so that a machine without a GPU can compile and one with a
+ * GPU measure). */
 #ifndef SF_BENCH_GPU_KERNEL_H
 #define SF_BENCH_GPU_KERNEL_H
 
@@ -11,13 +12,13 @@
 #include "device/cuda/tensor_maps.h"
 #include "device/cuda/pass_block.h"
 
-#define CUDA_OK(call)                                                                                          \
-    do {                                                                                                       \
-        cudaError_t status_ = (call);                                                                          \
-        if (status_ != cudaSuccess) {                                                                          \
-            std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(status_));              \
-            std::exit(1);                                                                                      \
-        }                                                                                                      \
+#define CUDA_OK(call)                                                                                        \
+    do {                                                                                                     \
+        cudaError_t status_ = (call);                                                                        \
+        if (status_ != cudaSuccess) {                                                                        \
+            std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(status_));            \
+            std::exit(1);                                                                                    \
+        }                                                                                                    \
     } while (0)
 
 /* Where the sources are and where cubins are kept; set by main. */
@@ -26,8 +27,8 @@ struct places {
 };
 extern places the_places;
 
-/* The cubin of templates/cuda/<name>.cu with this prelude. Exits with the compiler's log where it fails, spills
- * registers or reports a serialised wgmma. */
+/* The cubin of templates/cuda/<name>.cu with this prelude. Exits with the compiler's log where it fails,
+ * spills registers or reports a serialised wgmma. */
 std::string kernel_compile(const std::string &name, const std::string &prelude);
 
 struct kernel {

@@ -204,7 +204,7 @@ static sf_code chat_prompt(const sf_api_model *m, sf_api_request *r, sf_api_erro
         return sf_api_fail(err, "messages", "invalid_value",
                            "messages is an empty list, expected at least one");
     }
-    json_t *messages;
+    json_t *messages = NULL;
     SF_TRY(flatten(r, &messages, err));
     sf_code rc = alloc_prompts(r, 1, err);
     if (rc == SF_OK && r->continue_final_message && !can_stay_open(messages))
