@@ -5,13 +5,13 @@
 #include <string.h>
 
 static const char *const op_ids[] = {"SF_OP_EMBED",       "SF_OP_RMSNORM",   "SF_OP_GEMM",
-                                     "SF_OP_ROPE_APPEND", "SF_OP_ATTENTION", "SF_OP_SAMPLE"};
+                                     "SF_OP_ROPE_APPEND", "SF_OP_ATTENTION", "SF_OP_SAMPLE", "SF_OP_ATTENTION_LONG"};
 static const char *const scope_ids[] = {"SF_SCOPE_PRE", "SF_SCOPE_LAYER", "SF_SCOPE_HEAD"};
 static const char *const buf_ids[] = {"SF_BUF_NONE", "SF_BUF_TOKENS", "SF_BUF_X",
                                       "SF_BUF_H",    "SF_BUF_QKV",    "SF_BUF_Q",
                                       "SF_BUF_ATTN", "SF_BUF_ACT",    "SF_BUF_LOGITS"};
 static const char *const dtype_ids[] = {"SF_F32", "SF_BF16", "SF_I32"};
-static const char *const format_ids[] = {"SF_W_F32", "SF_W_BF16"};
+static const char *const format_ids[] = {"SF_W_F32", "SF_W_BF16", "SF_W_BF16_MMA"};
 static const char *const role_ids[] = {"SF_ROLE_PLAIN", "SF_ROLE_Q", "SF_ROLE_K"};
 static const char *const class_ids[] = {"SF_CLASS_FAST", "SF_CLASS_PINNED"};
 
@@ -53,7 +53,7 @@ static void put_weights(sf_writer *w, const sf_plan *p) {
             sf_put_c_text(w, part->fallback);
             sf_put(w, "}");
         }
-        sf_put(w, "}},\n");
+        sf_put(w, "},\n     %d},\n", d->tile);
     }
     sf_put(w, "};\n\n");
 }
@@ -64,7 +64,7 @@ static void put_kernels(sf_writer *w, const sf_planned *p) {
         const sf_kernel *k = &p->plan.kernels[i];
         sf_put(w, "    /* %d */\n    {\"%s\", \"%s\", \"%s\",\n     ", i, k->name, k->file, k->template);
         sf_put_c_text(w, k->order);
-        sf_put(w, ",\n     %s, CPU_KERNELS(%s)},\n", class_ids[k->cls], k->name);
+        sf_put(w, ",\n     %s, CPU_KERNELS(%s), NULL},\n", class_ids[k->cls], k->name);
     }
     sf_put(w, "};\n\n");
 }

@@ -3,7 +3,8 @@
 #include <string.h>
 
 const char *sf_op_name(sf_op op) {
-    static const char *const names[] = {"embed", "rmsnorm", "gemm", "rope_append", "attention", "sample"};
+    static const char *const names[] = {"embed",     "rmsnorm", "gemm",          "rope_append",
+                                        "attention", "sample",  "attention_long"};
     return names[op];
 }
 

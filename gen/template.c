@@ -156,7 +156,8 @@ static sf_code name_line(cursor *c, const char *what, const char **field) {
 }
 
 static sf_code op_line(cursor *c, bool *seen) {
-    static const char *const names[] = {"embed", "rmsnorm", "gemm", "rope_append", "attention", "sample"};
+    static const char *const names[] = {"embed",     "rmsnorm", "gemm",          "rope_append",
+                                        "attention", "sample",  "attention_long"};
     sf_word w = {0};
     if (*seen) return sf_cursor_fail(c, sf_cursor_col(c), "a second op, expected one");
     SF_TRY(sf_cursor_word(c, "an op", &w));
@@ -166,9 +167,10 @@ static sf_code op_line(cursor *c, bool *seen) {
             *seen = true;
             return sf_cursor_end(c);
         }
-    return sf_cursor_fail(
-        c, w.col, "op '%.40s' is unknown, expected embed, rmsnorm, gemm, rope_append, attention or sample",
-        w.text);
+    return sf_cursor_fail(c, w.col,
+                          "op '%.40s' is unknown, expected embed, rmsnorm, gemm, rope_append, attention, "
+                          "sample or attention_long",
+                          w.text);
 }
 
 static sf_code class_line(cursor *c) {

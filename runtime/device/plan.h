@@ -13,14 +13,18 @@ typedef enum sf_class { SF_CLASS_FAST, SF_CLASS_PINNED, SF_CLASS_COUNT } sf_clas
 typedef enum sf_isa { SF_ISA_GENERIC, SF_ISA_AVX2, SF_ISA_AVX512, SF_ISA_AVX512BF16, SF_ISA_COUNT } sf_isa;
 
 typedef enum sf_op {
-    SF_OP_EMBED,       /* token ids -> x */
-    SF_OP_RMSNORM,     /* x -> h */
-    SF_OP_GEMM,        /* out = epilogue(in * W^T (+ bias)) */
-    SF_OP_ROPE_APPEND, /* qkv -> q (rotated), KV pages (k rotated, v) */
-    SF_OP_ATTENTION,   /* q, KV pages -> attn */
-    SF_OP_SAMPLE,      /* logits -> tokens, log-probabilities */
+    SF_OP_EMBED,          /* token ids -> x */
+    SF_OP_RMSNORM,        /* x -> h */
+    SF_OP_GEMM,           /* out = epilogue(in * W^T (+ bias)) */
+    SF_OP_ROPE_APPEND,    /* qkv -> q (rotated), KV pages (k rotated, v) */
+    SF_OP_ATTENTION,      /* q, KV pages -> attn */
+    SF_OP_SAMPLE,         /* logits -> tokens, log-probabilities */
+    SF_OP_ATTENTION_LONG, /* the same for segments of over SF_FEW_ROWS rows, where a backend has two kernels;
+                             SF_OP_ATTENTION then serves the others */
     SF_OP_COUNT
 } sf_op;
+
+#define SF_FEW_ROWS 64 /* rows of a segment that SF_OP_ATTENTION serves beside SF_OP_ATTENTION_LONG */
 
 /* Where an op stands in a pass. HEAD ops run over the logit rows only (gathered by the final norm). */
 typedef enum sf_scope { SF_SCOPE_PRE, SF_SCOPE_LAYER, SF_SCOPE_HEAD } sf_scope;
@@ -45,7 +49,10 @@ typedef enum sf_wformat {
     SF_W_F32,  /* vector, fp32 as stored (norms, biases) */
     SF_W_BF16, /* matrix [n, k], packed [n_pad/16][k_pad/2][16][2] bf16: 16 outputs are a vector's lanes, two
                   consecutive k share a 32-bit word (even k low). n is padded to 16, k to 2, with zeros */
-    SF_W_COUNT /* further formats (int8 and int4 groups for drafts) are added here and in the loader */
+    SF_W_BF16_MMA, /* matrix [n, k] in fragments of tensor cores: [n_pad/(16 tile)][k_pad/16][tile][32][8]
+                      bf16; n is padded to 16 tile, k to 64, with zeros (templates/snippets/gemm_weight.cuh)
+                    */
+    SF_W_COUNT     /* further formats (int8 and int4 groups for drafts) are added here and in the loader */
 } sf_wformat;
 
 typedef enum sf_role { SF_ROLE_PLAIN, SF_ROLE_Q, SF_ROLE_K } sf_role; /* Q, K: rows are rotary pairs */
@@ -60,8 +67,8 @@ typedef struct sf_wpart {
 } sf_wpart;
 
 /* A weight slot; per-layer slots have `layers` instances. Parts stand one after another in n, or, when
- * `interleave` is set (gate and up of SwiGLU), in alternating blocks of 16 rows: 16 of part 0, 16 of
- * part 1... */
+ * `interleave` is set (gate and up of SwiGLU), in alternating blocks of rows: 16 of part 0, 16 of part 1...;
+ * in SF_W_BF16_MMA 8 and 8. */
 typedef struct sf_weight_desc {
     const char *name; /* "qkv" */
     sf_wformat format;
@@ -69,6 +76,7 @@ typedef struct sf_weight_desc {
     int n, k; /* matrix [n, k]; a vector has n = 1, k = length */
     int n_parts;
     sf_wpart parts[3];
+    int tile; /* SF_W_BF16_MMA: tiles of 16 rows in a group */
 } sf_weight_desc;
 
 struct sf_cpu_args;
@@ -82,12 +90,18 @@ typedef struct sf_kernel {
     const char *order;    /* reduction order, from the template's head */
     sf_class cls;
     sf_cpu_kernel_fn *cpu[SF_ISA_COUNT]; /* NULL where the build holds none */
+    const char *source;                  /* CUDA source, compiled at start; NULL: a CPU kernel */
 } sf_kernel;
+
+/* A file that CUDA sources include, by the name in their #include. */
+typedef struct sf_source_file {
+    const char *name, *text;
+} sf_source_file;
 
 /* Which kernel serves an op at a row count: the first route with rows <= rows_max. */
 typedef struct sf_route {
     int rows_max;
-    int kernel;       /* index into sf_plan.kernels */
+    int kernel; /* index into sf_plan.kernels; -1: nothing to do at so few rows (SF_OP_ATTENTION_LONG) */
     double us_at_max; /* cost model: microseconds at rows_max rows */
 } sf_route;
 
@@ -152,6 +166,10 @@ typedef struct sf_plan {
     int verify_wait;    /* default: fast passes a full window may wait for a group */
     const char *policy; /* default: "verify" or "pin" */
     const char *isas;   /* the build's, space-separated, for messages */
+    const char *arch;   /* cuda: "sm_90a"; otherwise NULL */
+    int sms;            /* cuda: multiprocessors the kernels were planned for */
+    int n_headers;      /* cuda: what the kernels' sources include */
+    const sf_source_file *headers;
     int n_weights, n_ops, n_kernels, n_buckets;
     const sf_weight_desc *weights;
     const sf_op_desc *ops; /* in order: PRE, LAYER (repeated per layer), HEAD */

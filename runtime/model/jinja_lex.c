@@ -1,8 +1,9 @@
 /* The token rules are jinja2's own (lexer.py), with trim_blocks and lstrip_blocks on. */
 #include "model/jinja_lex_priv.h"
 
+#include "base/utf8.h"
+
 #include <string.h>
-#include <utf8proc.h>
 
 static sf_code lex_nomem(sf_jlexer *l) {
     return SF_FAIL(l->err, sf_jarena_code(l->arena), "%s: no room for the template", l->name);
@@ -207,13 +208,8 @@ static sf_code normalise(sf_jlexer *l, const char *source, size_t len) {
     }
     l->src = s;
     l->len = n;
-    for (size_t i = 0; i < n;) {
-        utf8proc_int32_t cp;
-        utf8proc_ssize_t k =
-            utf8proc_iterate((const utf8proc_uint8_t *)s + i, (utf8proc_ssize_t)(n - i), &cp);
-        if (k <= 0) return sf_jlex_fail(l, SF_FORMAT, i, "template is not valid UTF-8");
-        i += (size_t)k;
-    }
+    const size_t good = sf_utf8_prefix(s, n);
+    if (good < n) return sf_jlex_fail(l, SF_FORMAT, good, "template is not valid UTF-8");
     if (n && s[n - 1] == '\n') l->len--;
     return SF_OK;
 }

@@ -1,4 +1,6 @@
 #include "model/jinja_value_priv.h"
+
+#include "base/utf8.h"
 #include "model/jinja_eval_priv.h"
 
 #include <string.h>
@@ -28,9 +30,9 @@ sf_code sf_jx_enter(sf_jx *x) {
 }
 
 int32_t sf_jv_char(const char *data, size_t len, size_t *bytes) {
-    utf8proc_int32_t cp;
-    utf8proc_ssize_t n = utf8proc_iterate((const utf8proc_uint8_t *)data, (utf8proc_ssize_t)len, &cp);
-    *bytes = n > 0 ? (size_t)n : 1;
+    int32_t cp;
+    size_t bad, n = len > 0 ? sf_utf8_char(data, len, &cp, &bad) : 0;
+    *bytes = n > 0 ? n : 1;
     return n > 0 ? cp : 0xfffd;
 }
 

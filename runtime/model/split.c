@@ -2,6 +2,8 @@
  * GPT-2's pattern on each stretch between digits: 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+|
  * ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+ A digit stands alone, and the look-ahead does not see past it. */
 #include "model/split_priv.h"
+
+#include "base/utf8.h"
 #include "model/tokenizer_priv.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 #include "base/hash.h"
+#include "base/utf8.h"
 #include "model/tokenizer_priv.h"
 
 #include <stdio.h>

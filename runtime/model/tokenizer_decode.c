@@ -1,5 +1,7 @@
 #include "model/tokenizer_priv.h"
 
+#include "base/utf8.h"
+
 #include <string.h>
 
 const char *sf_tokenizer_piece(const sf_tokenizer *t, int32_t id, size_t *len) {

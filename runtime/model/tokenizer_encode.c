@@ -1,5 +1,7 @@
 #include "model/tokenizer_priv.h"
 
+#include "base/utf8.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,47 +22,10 @@ sf_code sf_ids_push(sf_ids *ids, int32_t id, sf_err *err) {
     return SF_OK;
 }
 
-size_t sf_utf8_char(const char *s, size_t len, int32_t *cp, size_t *bad) {
-    const unsigned char *u = (const unsigned char *)s;
-    unsigned char c = u[0], low = 0x80, high = 0xbf; /* bounds of the second byte */
-    *bad = 1;
-    if (c < 0x80) {
-        *cp = c;
-        return 1;
-    }
-    if (c < 0xc2 || c > 0xf4) return 0;
-    size_t n = c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
-    if (c == 0xe0) low = 0xa0;
-    if (c == 0xed) high = 0x9f;
-    if (c == 0xf0) low = 0x90;
-    if (c == 0xf4) high = 0x8f;
-    int32_t v = c & (0x7f >> n);
-    for (size_t i = 1; i < n; i++) {
-        if (i >= len || u[i] < low || u[i] > high) {
-            *bad = i;
-            return 0;
-        }
-        v = v << 6 | (u[i] & 0x3f);
-        low = 0x80;
-        high = 0xbf;
-    }
-    *cp = v;
-    return n;
-}
-
 static sf_code check_utf8(const char *text, size_t len, sf_err *err) {
-    for (size_t i = 0, n, bad; i < len; i += n) {
-        uint64_t eight;
-        if (i + 8 <= len) {
-            memcpy(&eight, text + i, 8);
-            n = 8;
-            if (!(eight & 0x8080808080808080u)) continue;
-        }
-        int32_t cp;
-        n = sf_utf8_char(text + i, len - i, &cp, &bad);
-        if (!n) return SF_FAIL(err, SF_FORMAT, "text is not valid UTF-8 at byte %zu", i);
-    }
-    return SF_OK;
+    size_t good = sf_utf8_prefix(text, len);
+    if (good == len) return SF_OK;
+    return SF_FAIL(err, SF_FORMAT, "text is not valid UTF-8 at byte %zu", good);
 }
 
 static sf_code encode_words(const sf_tokenizer *t, sf_bpe *b, const char *text, size_t len, sf_ids *out,

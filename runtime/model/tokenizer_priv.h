@@ -90,8 +90,4 @@ void sf_bpe_fini(sf_bpe *b);
 SF_CHECKED sf_code sf_bpe_word(const sf_tokenizer *t, sf_bpe *b, const char *word, size_t len, sf_ids *out,
                                sf_err *err);
 
-/* Bytes of the valid UTF-8 character at s (RFC 3629), or 0; bad is then how many bytes one U+FFFD stands for.
- */
-size_t sf_utf8_char(const char *s, size_t len, int32_t *cp, size_t *bad);
-
 #endif

@@ -93,6 +93,7 @@ sf_code sf_wformat_layout(const sf_weight_desc *d, sf_wlayout *out, sf_err *err)
     case SF_W_BF16:
         *out = (sf_wlayout){lane_blocks(d), ((size_t)d->k + 1) / 2 * LANES * sizeof(uint32_t)};
         return SF_OK;
+    case SF_W_BF16_MMA:
     case SF_W_COUNT:
         break;
     }
@@ -106,6 +107,7 @@ sf_code sf_wformat_pack(const sf_wsource *s, const sf_winst *w, int block, uint8
         return pack_f32(s, w, dst, err);
     case SF_W_BF16:
         return pack_bf16(s, w, block, dst, err);
+    case SF_W_BF16_MMA:
     case SF_W_COUNT:
         break;
     }

@@ -12,10 +12,10 @@ enum { BIG_N = 300, BIG_K = 515 };
 
 /* One wide matrix beside the tiny model's slots, for statistics. */
 static const sf_weight_desc big_weights[] = {
-    {"embed", SF_W_BF16, false, false, BIG_N, BIG_K, 1, {{"e", BIG_N, SF_ROLE_PLAIN, NULL}}},
-    {"matrix", SF_W_BF16, true, false, BIG_N, BIG_K, 1, {{"m", BIG_N, SF_ROLE_PLAIN, NULL}}},
-    {"norm", SF_W_F32, true, false, 1, 4096, 1, {{"n", 4096, SF_ROLE_PLAIN, NULL}}},
-    {"bias", SF_W_F32, true, false, 1, 4096, 1, {{"b", 4096, SF_ROLE_PLAIN, NULL}}},
+    {"embed", SF_W_BF16, false, false, BIG_N, BIG_K, 1, {{"e", BIG_N, SF_ROLE_PLAIN, NULL}}, 0},
+    {"matrix", SF_W_BF16, true, false, BIG_N, BIG_K, 1, {{"m", BIG_N, SF_ROLE_PLAIN, NULL}}, 0},
+    {"norm", SF_W_F32, true, false, 1, 4096, 1, {{"n", 4096, SF_ROLE_PLAIN, NULL}}, 0},
+    {"bias", SF_W_F32, true, false, 1, 4096, 1, {{"b", 4096, SF_ROLE_PLAIN, NULL}}, 0},
 };
 
 static const sf_op_desc big_ops[] = {

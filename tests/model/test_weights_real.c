@@ -15,8 +15,8 @@
 
 #define PLAIN SF_ROLE_PLAIN
 static const sf_weight_desc weights[] = {
-    {"embed", SF_W_BF16, false, false, 49152, 576, 1, {{"token_embd.weight", 49152, PLAIN, NULL}}},
-    {"attn_norm", SF_W_F32, true, false, 1, 576, 1, {{"blk.%d.attn_norm.weight", 576, PLAIN, NULL}}},
+    {"embed", SF_W_BF16, false, false, 49152, 576, 1, {{"token_embd.weight", 49152, PLAIN, NULL}}, 0},
+    {"attn_norm", SF_W_F32, true, false, 1, 576, 1, {{"blk.%d.attn_norm.weight", 576, PLAIN, NULL}}, 0},
     {"qkv",
      SF_W_BF16,
      true,
@@ -26,9 +26,10 @@ static const sf_weight_desc weights[] = {
      3,
      {{"blk.%d.attn_q.weight", 576, SF_ROLE_Q, NULL},
       {"blk.%d.attn_k.weight", 192, SF_ROLE_K, NULL},
-      {"blk.%d.attn_v.weight", 192, PLAIN, NULL}}},
-    {"o", SF_W_BF16, true, false, 576, 576, 1, {{"blk.%d.attn_output.weight", 576, PLAIN, NULL}}},
-    {"ffn_norm", SF_W_F32, true, false, 1, 576, 1, {{"blk.%d.ffn_norm.weight", 576, PLAIN, NULL}}},
+      {"blk.%d.attn_v.weight", 192, PLAIN, NULL}},
+     0},
+    {"o", SF_W_BF16, true, false, 576, 576, 1, {{"blk.%d.attn_output.weight", 576, PLAIN, NULL}}, 0},
+    {"ffn_norm", SF_W_F32, true, false, 1, 576, 1, {{"blk.%d.ffn_norm.weight", 576, PLAIN, NULL}}, 0},
     {"gate_up",
      SF_W_BF16,
      true,
@@ -36,9 +37,10 @@ static const sf_weight_desc weights[] = {
      3072,
      576,
      2,
-     {{"blk.%d.ffn_gate.weight", 1536, PLAIN, NULL}, {"blk.%d.ffn_up.weight", 1536, PLAIN, NULL}}},
-    {"down", SF_W_BF16, true, false, 576, 1536, 1, {{"blk.%d.ffn_down.weight", 576, PLAIN, NULL}}},
-    {"final_norm", SF_W_F32, false, false, 1, 576, 1, {{"output_norm.weight", 576, PLAIN, NULL}}},
+     {{"blk.%d.ffn_gate.weight", 1536, PLAIN, NULL}, {"blk.%d.ffn_up.weight", 1536, PLAIN, NULL}},
+     0},
+    {"down", SF_W_BF16, true, false, 576, 1536, 1, {{"blk.%d.ffn_down.weight", 576, PLAIN, NULL}}, 0},
+    {"final_norm", SF_W_F32, false, false, 1, 576, 1, {{"output_norm.weight", 576, PLAIN, NULL}}, 0},
 };
 enum { SLOTS = sizeof weights / sizeof *weights };
 

@@ -53,6 +53,9 @@ typedef struct sf_cuda_launch {
     int grid, threads, shared; /* thread blocks; threads each; dynamic shared memory in bytes */
     int pdl;                   /* 1: launched with programmatic stream serialization */
     int cluster;               /* blocks of a cluster, a divisor of grid; 0: no clusters */
+    int row_blocks; /* blocks that a row can use: fewer rows are launched with fewer; 0: always grid */
+    unsigned long long
+        workspace; /* bytes that args.extra must have, zeroed once; 0: extra is something else */
 } sf_cuda_launch;
 
 #endif

@@ -181,190 +181,200 @@ extern sf_cpu_kernel_fn sample_f32_cpu_pinned__avx512bf16;
 static const sf_weight_desc weights[] = {
     /* 0: [307, 44] */
     {"tok_embd", SF_W_BF16, false, false, 307, 44, 1,
-     {{"token_embd.weight", 307, SF_ROLE_PLAIN, NULL}}},
+     {{"token_embd.weight", 307, SF_ROLE_PLAIN, NULL}},
+     0},
     /* 1: [1, 44] per layer */
     {"attn_norm", SF_W_F32, true, false, 1, 44, 1,
-     {{"blk.%d.attn_norm.weight", 44, SF_ROLE_PLAIN, NULL}}},
+     {{"blk.%d.attn_norm.weight", 44, SF_ROLE_PLAIN, NULL}},
+     0},
     /* 2: [84, 44] per layer */
     {"qkv", SF_W_BF16, true, false, 84, 44, 3,
      {{"blk.%d.attn_q.weight", 60, SF_ROLE_Q, NULL},
       {"blk.%d.attn_k.weight", 12, SF_ROLE_K, NULL},
-      {"blk.%d.attn_v.weight", 12, SF_ROLE_PLAIN, NULL}}},
+      {"blk.%d.attn_v.weight", 12, SF_ROLE_PLAIN, NULL}},
+     0},
     /* 3: [1, 84] per layer */
     {"qkv_bias", SF_W_F32, true, false, 1, 84, 3,
      {{"blk.%d.attn_q.bias", 60, SF_ROLE_Q, NULL},
       {"blk.%d.attn_k.bias", 12, SF_ROLE_K, NULL},
-      {"blk.%d.attn_v.bias", 12, SF_ROLE_PLAIN, NULL}}},
+      {"blk.%d.attn_v.bias", 12, SF_ROLE_PLAIN, NULL}},
+     0},
     /* 4: [44, 60] per layer */
     {"o", SF_W_BF16, true, false, 44, 60, 1,
-     {{"blk.%d.attn_output.weight", 44, SF_ROLE_PLAIN, NULL}}},
+     {{"blk.%d.attn_output.weight", 44, SF_ROLE_PLAIN, NULL}},
+     0},
     /* 5: [1, 44] per layer */
     {"mlp_norm", SF_W_F32, true, false, 1, 44, 1,
-     {{"blk.%d.ffn_norm.weight", 44, SF_ROLE_PLAIN, NULL}}},
+     {{"blk.%d.ffn_norm.weight", 44, SF_ROLE_PLAIN, NULL}},
+     0},
     /* 6: [148, 44] per layer */
     {"gate_up", SF_W_BF16, true, true, 148, 44, 2,
      {{"blk.%d.ffn_gate.weight", 74, SF_ROLE_PLAIN, NULL},
-      {"blk.%d.ffn_up.weight", 74, SF_ROLE_PLAIN, NULL}}},
+      {"blk.%d.ffn_up.weight", 74, SF_ROLE_PLAIN, NULL}},
+     0},
     /* 7: [44, 74] per layer */
     {"down", SF_W_BF16, true, false, 44, 74, 1,
-     {{"blk.%d.ffn_down.weight", 44, SF_ROLE_PLAIN, NULL}}},
+     {{"blk.%d.ffn_down.weight", 44, SF_ROLE_PLAIN, NULL}},
+     0},
     /* 8: [1, 44] */
     {"final_norm", SF_W_F32, false, false, 1, 44, 1,
-     {{"output_norm.weight", 44, SF_ROLE_PLAIN, NULL}}},
+     {{"output_norm.weight", 44, SF_ROLE_PLAIN, NULL}},
+     0},
     /* 9: [307, 44] */
     {"lm_head", SF_W_BF16, false, false, 307, 44, 1,
-     {{"output.weight", 307, SF_ROLE_PLAIN, "token_embd.weight"}}},
+     {{"output.weight", 307, SF_ROLE_PLAIN, "token_embd.weight"}},
+     0},
 };
 
 static const sf_kernel kernels[] = {
     /* 0 */
     {"embed_bf16_cpu_pinned", "kernels/embed_bf16_cpu_pinned.c", "embed",
      "none, a copy",
-     SF_CLASS_PINNED, CPU_KERNELS(embed_bf16_cpu_pinned)},
+     SF_CLASS_PINNED, CPU_KERNELS(embed_bf16_cpu_pinned), NULL},
     /* 1 */
     {"rmsnorm_attn_norm_f32_cpu_pinned", "kernels/rmsnorm_attn_norm_f32_cpu_pinned.c", "rmsnorm",
      "squares into 16 lanes by index mod 16, ascending, then a fixed tree; independent of rows and threads",
-     SF_CLASS_PINNED, CPU_KERNELS(rmsnorm_attn_norm_f32_cpu_pinned)},
+     SF_CLASS_PINNED, CPU_KERNELS(rmsnorm_attn_norm_f32_cpu_pinned), NULL},
     /* 2 */
     {"gemm_qkv_bf16_r1n6_cpu_fast", "kernels/gemm_qkv_bf16_r1n6_cpu_fast.c", "gemm_fast_r1",
      "free: two accumulators per output by turns; pairs of k by vdpbf16ps where there is one",
-     SF_CLASS_FAST, CPU_KERNELS(gemm_qkv_bf16_r1n6_cpu_fast)},
+     SF_CLASS_FAST, CPU_KERNELS(gemm_qkv_bf16_r1n6_cpu_fast), NULL},
     /* 3 */
     {"gemm_qkv_bf16_r2n6_cpu_fast", "kernels/gemm_qkv_bf16_r2n6_cpu_fast.c", "gemm_fast_r2",
      "free: two accumulators per output by turns; pairs of k by vdpbf16ps where there is one",
-     SF_CLASS_FAST, CPU_KERNELS(gemm_qkv_bf16_r2n6_cpu_fast)},
+     SF_CLASS_FAST, CPU_KERNELS(gemm_qkv_bf16_r2n6_cpu_fast), NULL},
     /* 4 */
     {"gemm_qkv_bf16_r4n6_cpu_pinned", "kernels/gemm_qkv_bf16_r4n6_cpu_pinned.c", "gemm_r4",
      "k ascending from 0, one fp32 accumulator per output, exact products, no split",
-     SF_CLASS_PINNED, CPU_KERNELS(gemm_qkv_bf16_r4n6_cpu_pinned)},
+     SF_CLASS_PINNED, CPU_KERNELS(gemm_qkv_bf16_r4n6_cpu_pinned), NULL},
     /* 5 */
     {"gemm_qkv_bf16_r12n2_cpu_pinned", "kernels/gemm_qkv_bf16_r12n2_cpu_pinned.c", "gemm_many",
      "k ascending from 0, one fp32 accumulator per output, exact products, no split",
-     SF_CLASS_PINNED, CPU_KERNELS(gemm_qkv_bf16_r12n2_cpu_pinned)},
+     SF_CLASS_PINNED, CPU_KERNELS(gemm_qkv_bf16_r12n2_cpu_pinned), NULL},
     /* 6 */
     {"gemm_qkv_bf16_r1n6_cpu_pinned", "kernels/gemm_qkv_bf16_r1n6_cpu_pinned.c", "gemm_pinned_r1",
      "k ascending from 0, one fp32 accumulator per output, exact products, no split",
-     SF_CLASS_PINNED, CPU_KERNELS(gemm_qkv_bf16_r1n6_cpu_pinned)},
+     SF_CLASS_PINNED, CPU_KERNELS(gemm_qkv_bf16_r1n6_cpu_pinned), NULL},
     /* 7 */
     {"gemm_qkv_bf16_r2n6_cpu_pinned", "kernels/gemm_qkv_bf16_r2n6_cpu_pinned.c", "gemm_pinned_r2",
      "k ascending from 0, one fp32 accumulator per output, exact products, no split",
-     SF_CLASS_PINNED, CPU_KERNELS(gemm_qkv_bf16_r2n6_cpu_pinned)},
+     SF_CLASS_PINNED, CPU_KERNELS(gemm_qkv_bf16_r2n6_cpu_pinned), NULL},
     /* 8 */
     {"rope_append_f32_d12_cpu_pinned", "kernels/rope_append_f32_d12_cpu_pinned.c", "rope_append",
      "element by element; independent of rows and threads",
-     SF_CLASS_PINNED, CPU_KERNELS(rope_append_f32_d12_cpu_pinned)},
+     SF_CLASS_PINNED, CPU_KERNELS(rope_append_f32_d12_cpu_pinned), NULL},
     /* 9 */
     {"attention_bf16_d12_cpu_fast", "kernels/attention_bf16_d12_cpu_fast.c", "attention_fast",
      "free: even and odd dims and positions apart where there are few queries",
-     SF_CLASS_FAST, CPU_KERNELS(attention_bf16_d12_cpu_fast)},
+     SF_CLASS_FAST, CPU_KERNELS(attention_bf16_d12_cpu_fast), NULL},
     /* 10 */
     {"attention_bf16_d12_cpu_pinned", "kernels/attention_bf16_d12_cpu_pinned.c", "attention_pinned",
      "dims ascending; exact maximum; weights by position mod 16 and a fixed tree; values by position ascending",
-     SF_CLASS_PINNED, CPU_KERNELS(attention_bf16_d12_cpu_pinned)},
+     SF_CLASS_PINNED, CPU_KERNELS(attention_bf16_d12_cpu_pinned), NULL},
     /* 11 */
     {"gemm_o_bf16_r1n6_cpu_fast", "kernels/gemm_o_bf16_r1n6_cpu_fast.c", "gemm_fast_r1",
      "free: two accumulators per output by turns; pairs of k by vdpbf16ps where there is one",
-     SF_CLASS_FAST, CPU_KERNELS(gemm_o_bf16_r1n6_cpu_fast)},
+     SF_CLASS_FAST, CPU_KERNELS(gemm_o_bf16_r1n6_cpu_fast), NULL},
     /* 12 */
     {"gemm_o_bf16_r2n6_cpu_fast", "kernels/gemm_o_bf16_r2n6_cpu_fast.c", "gemm_fast_r2",
      "free: two accumulators per output by turns; pairs of k by vdpbf16ps where there is one",
-     SF_CLASS_FAST, CPU_KERNELS(gemm_o_bf16_r2n6_cpu_fast)},
+     SF_CLASS_FAST, CPU_KERNELS(gemm_o_bf16_r2n6_cpu_fast), NULL},
     /* 13 */
     {"gemm_o_bf16_r4n6_cpu_pinned", "kernels/gemm_o_bf16_r4n6_cpu_pinned.c", "gemm_r4",
      "k ascending from 0, one fp32 accumulator per output, exact products, no split",
-     SF_CLASS_PINNED, CPU_KERNELS(gemm_o_bf16_r4n6_cpu_pinned)},
+     SF_CLASS_PINNED, CPU_KERNELS(gemm_o_bf16_r4n6_cpu_pinned), NULL},
     /* 14 */
     {"gemm_o_bf16_r12n2_cpu_pinned", "kernels/gemm_o_bf16_r12n2_cpu_pinned.c", "gemm_many",
      "k ascending from 0, one fp32 accumulator per output, exact products, no split",
-     SF_CLASS_PINNED, CPU_KERNELS(gemm_o_bf16_r12n2_cpu_pinned)},
+     SF_CLASS_PINNED, CPU_KERNELS(gemm_o_bf16_r12n2_cpu_pinned), NULL},
     /* 15 */
     {"gemm_o_bf16_r1n6_cpu_pinned", "kernels/gemm_o_bf16_r1n6_cpu_pinned.c", "gemm_pinned_r1",
      "k ascending from 0, one fp32 accumulator per output, exact products, no split",
-     SF_CLASS_PINNED, CPU_KERNELS(gemm_o_bf16_r1n6_cpu_pinned)},
+     SF_CLASS_PINNED, CPU_KERNELS(gemm_o_bf16_r1n6_cpu_pinned), NULL},
     /* 16 */
     {"gemm_o_bf16_r2n6_cpu_pinned", "kernels/gemm_o_bf16_r2n6_cpu_pinned.c", "gemm_pinned_r2",
      "k ascending from 0, one fp32 accumulator per output, exact products, no split",
-     SF_CLASS_PINNED, CPU_KERNELS(gemm_o_bf16_r2n6_cpu_pinned)},
+     SF_CLASS_PINNED, CPU_KERNELS(gemm_o_bf16_r2n6_cpu_pinned), NULL},
     /* 17 */
     {"gemm_gate_up_bf16_r1n6_cpu_fast", "kernels/gemm_gate_up_bf16_r1n6_cpu_fast.c", "gemm_fast_r1",
      "free: two accumulators per output by turns; pairs of k by vdpbf16ps where there is one",
-     SF_CLASS_FAST, CPU_KERNELS(gemm_gate_up_bf16_r1n6_cpu_fast)},
+     SF_CLASS_FAST, CPU_KERNELS(gemm_gate_up_bf16_r1n6_cpu_fast), NULL},
     /* 18 */
     {"gemm_gate_up_bf16_r2n6_cpu_fast", "kernels/gemm_gate_up_bf16_r2n6_cpu_fast.c", "gemm_fast_r2",
      "free: two accumulators per output by turns; pairs of k by vdpbf16ps where there is one",
-     SF_CLASS_FAST, CPU_KERNELS(gemm_gate_up_bf16_r2n6_cpu_fast)},
+     SF_CLASS_FAST, CPU_KERNELS(gemm_gate_up_bf16_r2n6_cpu_fast), NULL},
     /* 19 */
     {"gemm_gate_up_bf16_r4n6_cpu_pinned", "kernels/gemm_gate_up_bf16_r4n6_cpu_pinned.c", "gemm_r4",
      "k ascending from 0, one fp32 accumulator per output, exact products, no split",
-     SF_CLASS_PINNED, CPU_KERNELS(gemm_gate_up_bf16_r4n6_cpu_pinned)},
+     SF_CLASS_PINNED, CPU_KERNELS(gemm_gate_up_bf16_r4n6_cpu_pinned), NULL},
     /* 20 */
     {"gemm_gate_up_bf16_r12n2_cpu_pinned", "kernels/gemm_gate_up_bf16_r12n2_cpu_pinned.c", "gemm_many",
      "k ascending from 0, one fp32 accumulator per output, exact products, no split",
-     SF_CLASS_PINNED, CPU_KERNELS(gemm_gate_up_bf16_r12n2_cpu_pinned)},
+     SF_CLASS_PINNED, CPU_KERNELS(gemm_gate_up_bf16_r12n2_cpu_pinned), NULL},
     /* 21 */
     {"gemm_gate_up_bf16_r1n6_cpu_pinned", "kernels/gemm_gate_up_bf16_r1n6_cpu_pinned.c", "gemm_pinned_r1",
      "k ascending from 0, one fp32 accumulator per output, exact products, no split",
-     SF_CLASS_PINNED, CPU_KERNELS(gemm_gate_up_bf16_r1n6_cpu_pinned)},
+     SF_CLASS_PINNED, CPU_KERNELS(gemm_gate_up_bf16_r1n6_cpu_pinned), NULL},
     /* 22 */
     {"gemm_gate_up_bf16_r2n6_cpu_pinned", "kernels/gemm_gate_up_bf16_r2n6_cpu_pinned.c", "gemm_pinned_r2",
      "k ascending from 0, one fp32 accumulator per output, exact products, no split",
-     SF_CLASS_PINNED, CPU_KERNELS(gemm_gate_up_bf16_r2n6_cpu_pinned)},
+     SF_CLASS_PINNED, CPU_KERNELS(gemm_gate_up_bf16_r2n6_cpu_pinned), NULL},
     /* 23 */
     {"gemm_down_bf16_r1n6_cpu_fast", "kernels/gemm_down_bf16_r1n6_cpu_fast.c", "gemm_fast_r1",
      "free: two accumulators per output by turns; pairs of k by vdpbf16ps where there is one",
-     SF_CLASS_FAST, CPU_KERNELS(gemm_down_bf16_r1n6_cpu_fast)},
+     SF_CLASS_FAST, CPU_KERNELS(gemm_down_bf16_r1n6_cpu_fast), NULL},
     /* 24 */
     {"gemm_down_bf16_r2n6_cpu_fast", "kernels/gemm_down_bf16_r2n6_cpu_fast.c", "gemm_fast_r2",
      "free: two accumulators per output by turns; pairs of k by vdpbf16ps where there is one",
-     SF_CLASS_FAST, CPU_KERNELS(gemm_down_bf16_r2n6_cpu_fast)},
+     SF_CLASS_FAST, CPU_KERNELS(gemm_down_bf16_r2n6_cpu_fast), NULL},
     /* 25 */
     {"gemm_down_bf16_r4n6_cpu_pinned", "kernels/gemm_down_bf16_r4n6_cpu_pinned.c", "gemm_r4",
      "k ascending from 0, one fp32 accumulator per output, exact products, no split",
-     SF_CLASS_PINNED, CPU_KERNELS(gemm_down_bf16_r4n6_cpu_pinned)},
+     SF_CLASS_PINNED, CPU_KERNELS(gemm_down_bf16_r4n6_cpu_pinned), NULL},
     /* 26 */
     {"gemm_down_bf16_r12n2_cpu_pinned", "kernels/gemm_down_bf16_r12n2_cpu_pinned.c", "gemm_many",
      "k ascending from 0, one fp32 accumulator per output, exact products, no split",
-     SF_CLASS_PINNED, CPU_KERNELS(gemm_down_bf16_r12n2_cpu_pinned)},
+     SF_CLASS_PINNED, CPU_KERNELS(gemm_down_bf16_r12n2_cpu_pinned), NULL},
     /* 27 */
     {"gemm_down_bf16_r1n6_cpu_pinned", "kernels/gemm_down_bf16_r1n6_cpu_pinned.c", "gemm_pinned_r1",
      "k ascending from 0, one fp32 accumulator per output, exact products, no split",
-     SF_CLASS_PINNED, CPU_KERNELS(gemm_down_bf16_r1n6_cpu_pinned)},
+     SF_CLASS_PINNED, CPU_KERNELS(gemm_down_bf16_r1n6_cpu_pinned), NULL},
     /* 28 */
     {"gemm_down_bf16_r2n6_cpu_pinned", "kernels/gemm_down_bf16_r2n6_cpu_pinned.c", "gemm_pinned_r2",
      "k ascending from 0, one fp32 accumulator per output, exact products, no split",
-     SF_CLASS_PINNED, CPU_KERNELS(gemm_down_bf16_r2n6_cpu_pinned)},
+     SF_CLASS_PINNED, CPU_KERNELS(gemm_down_bf16_r2n6_cpu_pinned), NULL},
     /* 29 */
     {"rmsnorm_final_norm_f32_cpu_pinned", "kernels/rmsnorm_final_norm_f32_cpu_pinned.c", "rmsnorm",
      "squares into 16 lanes by index mod 16, ascending, then a fixed tree; independent of rows and threads",
-     SF_CLASS_PINNED, CPU_KERNELS(rmsnorm_final_norm_f32_cpu_pinned)},
+     SF_CLASS_PINNED, CPU_KERNELS(rmsnorm_final_norm_f32_cpu_pinned), NULL},
     /* 30 */
     {"gemm_lm_head_bf16_r1n6_cpu_fast", "kernels/gemm_lm_head_bf16_r1n6_cpu_fast.c", "gemm_fast_r1",
      "free: two accumulators per output by turns; pairs of k by vdpbf16ps where there is one",
-     SF_CLASS_FAST, CPU_KERNELS(gemm_lm_head_bf16_r1n6_cpu_fast)},
+     SF_CLASS_FAST, CPU_KERNELS(gemm_lm_head_bf16_r1n6_cpu_fast), NULL},
     /* 31 */
     {"gemm_lm_head_bf16_r2n6_cpu_fast", "kernels/gemm_lm_head_bf16_r2n6_cpu_fast.c", "gemm_fast_r2",
      "free: two accumulators per output by turns; pairs of k by vdpbf16ps where there is one",
-     SF_CLASS_FAST, CPU_KERNELS(gemm_lm_head_bf16_r2n6_cpu_fast)},
+     SF_CLASS_FAST, CPU_KERNELS(gemm_lm_head_bf16_r2n6_cpu_fast), NULL},
     /* 32 */
     {"gemm_lm_head_bf16_r4n6_cpu_pinned", "kernels/gemm_lm_head_bf16_r4n6_cpu_pinned.c", "gemm_r4",
      "k ascending from 0, one fp32 accumulator per output, exact products, no split",
-     SF_CLASS_PINNED, CPU_KERNELS(gemm_lm_head_bf16_r4n6_cpu_pinned)},
+     SF_CLASS_PINNED, CPU_KERNELS(gemm_lm_head_bf16_r4n6_cpu_pinned), NULL},
     /* 33 */
     {"gemm_lm_head_bf16_r12n2_cpu_pinned", "kernels/gemm_lm_head_bf16_r12n2_cpu_pinned.c", "gemm_many",
      "k ascending from 0, one fp32 accumulator per output, exact products, no split",
-     SF_CLASS_PINNED, CPU_KERNELS(gemm_lm_head_bf16_r12n2_cpu_pinned)},
+     SF_CLASS_PINNED, CPU_KERNELS(gemm_lm_head_bf16_r12n2_cpu_pinned), NULL},
     /* 34 */
     {"gemm_lm_head_bf16_r1n6_cpu_pinned", "kernels/gemm_lm_head_bf16_r1n6_cpu_pinned.c", "gemm_pinned_r1",
      "k ascending from 0, one fp32 accumulator per output, exact products, no split",
-     SF_CLASS_PINNED, CPU_KERNELS(gemm_lm_head_bf16_r1n6_cpu_pinned)},
+     SF_CLASS_PINNED, CPU_KERNELS(gemm_lm_head_bf16_r1n6_cpu_pinned), NULL},
     /* 35 */
     {"gemm_lm_head_bf16_r2n6_cpu_pinned", "kernels/gemm_lm_head_bf16_r2n6_cpu_pinned.c", "gemm_pinned_r2",
      "k ascending from 0, one fp32 accumulator per output, exact products, no split",
-     SF_CLASS_PINNED, CPU_KERNELS(gemm_lm_head_bf16_r2n6_cpu_pinned)},
+     SF_CLASS_PINNED, CPU_KERNELS(gemm_lm_head_bf16_r2n6_cpu_pinned), NULL},
     /* 36 */
     {"sample_f32_cpu_pinned", "kernels/sample_f32_cpu_pinned.c", "sample",
      "exp in 16 lanes by id mod 16 and a fixed tree; masses of top_p in 64-bit fixed point",
-     SF_CLASS_PINNED, CPU_KERNELS(sample_f32_cpu_pinned)},
+     SF_CLASS_PINNED, CPU_KERNELS(sample_f32_cpu_pinned), NULL},
 };
 
 /* {rows_max, kernel, microseconds at rows_max} */
