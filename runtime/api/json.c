@@ -1,5 +1,7 @@
 #include "api/json.h"
 
+#include "base/utf8.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,18 +53,6 @@ void sf_json_push(json_t *array, json_t *value, bool *ok) {
     if (json_array_append_new(array, value) != 0) *ok = false;
 }
 
-/* Length of the valid UTF-8 sequence at s, 0 if there is none. RFC 3629, table in section 4. */
-static size_t utf8_len(const unsigned char *s, size_t left) {
-    if (s[0] < 0x80) return 1;
-    size_t n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
-    if (s[0] < 0xc2 || s[0] > 0xf4 || left < n) return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((s[i] & 0xc0) != 0x80) return 0;
-    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f)) return 0;
-    if ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f)) return 0;
-    return n;
-}
-
 json_t *sf_json_text(const char *s, size_t len) {
     json_t *j = json_stringn(s, len);
     if (j) return j;
@@ -70,9 +60,8 @@ json_t *sf_json_text(const char *s, size_t len) {
     if (!copy) return NULL;
     memcpy(copy, s, len);
     for (size_t i = 0; i < len;) {
-        size_t n = utf8_len((const unsigned char *)copy + i, len - i);
-        if (n == 0) copy[i] = '?';
-        i += n ? n : 1;
+        i += sf_utf8_prefix(copy + i, len - i);
+        if (i < len) copy[i++] = '?';
     }
     j = json_stringn(copy, len);
     free(copy);

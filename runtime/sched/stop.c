@@ -1,5 +1,6 @@
 #include "sched/stop_priv.h"
-#include "sched/text_priv.h"
+
+#include "base/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -13,9 +13,6 @@ typedef struct sf_text_state {
     size_t shown; /* of those, bytes that may be streamed; never shrinks */
 } sf_text_state;
 
-/* Whether the bytes are well-formed UTF-8 (Unicode 15, table 3-7). */
-bool sf_utf8_valid(const char *s, size_t len);
-
 /* Bytes that pushing n bytes and then ending may add to the text: each byte at worst becomes U+FFFD. */
 static inline size_t sf_text_room(size_t n) {
     return 3 * (n + 2);

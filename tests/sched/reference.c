@@ -1,3 +1,4 @@
+#include "base/utf8.h"
 #include "sched/fake.h"
 #include "sched/text_priv.h"
 

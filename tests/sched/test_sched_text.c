@@ -1,5 +1,7 @@
 #include "sched/text_priv.h"
 
+#include "base/utf8.h"
+
 #include <stdarg.h>
 #include <setjmp.h>
 #include <cmocka.h>
