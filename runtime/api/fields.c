@@ -25,7 +25,7 @@ const sf_api_field sf_api_fields[] = {
     {"continue_final_message", SF_API_BOOL, CHAT | RUN, 0, 0, false, AT(continue_final_message), "false", "leave the last message open"},
     {"add_special_tokens", SF_API_BOOL, COMPLETION | RUN, 0, 0, false, AT(add_special_tokens), "true", "BOS before a text prompt, where the model has one"},
     {"max_tokens", SF_API_INT, ALL, 0, INT_MAX, false, AT(params.max_tokens), "16; chat: up to the context", "tokens of an answer at most"},
-    {"max_completion_tokens", SF_API_INT, CHAT | RUN, 0, INT_MAX, false, AT(params.max_tokens), "up to the context", "the same, newer name"},
+    {"max_completion_tokens", SF_API_INT, CHAT | RUN, 0, INT_MAX, false, AT(max_completion_tokens), "max_tokens", "newer name of max_tokens; wins where both stand"},
     {"min_tokens", SF_API_INT, ALL, 0, INT_MAX, false, AT(params.min_tokens), "0", "no end before this many"},
     {"temperature", SF_API_FLOAT, ALL, 0, 100, false, AT(params.temperature), "1", "0 takes the likeliest token"},
     {"top_p", SF_API_FLOAT, ALL, 0, 1, true, AT(params.top_p), "1", "nucleus: smallest set of this probability"},

@@ -136,17 +136,24 @@ static sf_code check_source(const sf_api_request *r, sf_api_error *err) {
     return sf_api_fail(err, "prompt", "invalid_value", "expected only one of %s", wanted);
 }
 
-static sf_code check_together(sf_api_request *r, sf_api_error *err) {
+/* Of the two names for the length of an answer the newer one wins, wherever it stands in the object. */
+static sf_code check_length(sf_api_request *r, sf_api_error *err) {
     sf_params *p = &r->params;
+    const bool newer = r->max_completion_tokens >= 0;
+    const char *name = newer ? "max_completion_tokens" : "max_tokens";
+    if (newer) p->max_tokens = r->max_completion_tokens;
     if (p->max_tokens >= 0 && p->min_tokens > p->max_tokens) {
-        return sf_api_fail(err, "min_tokens", "invalid_value",
-                           "min_tokens is %d, expected at most max_tokens (%d)", p->min_tokens,
-                           p->max_tokens);
+        return sf_api_fail(err, "min_tokens", "invalid_value", "min_tokens is %d, expected at most %s (%d)",
+                           p->min_tokens, name, p->max_tokens);
     }
     if (p->max_tokens == 0 && !r->echo && r->prompt_logprobs < 0) {
-        return sf_api_fail(err, "max_tokens", "invalid_value",
-                           "max_tokens is 0, expected at least 1 without echo or prompt_logprobs");
+        return sf_api_fail(err, name, "invalid_value",
+                           "%s is 0, expected at least 1 without echo or prompt_logprobs", name);
     }
+    return SF_OK;
+}
+
+static sf_code check_together(sf_api_request *r, sf_api_error *err) {
     if (r->top_logprobs > 0 && r->logprobs < 0) {
         return sf_api_fail(err, "top_logprobs", "invalid_value", "top_logprobs is %d, expected logprobs too",
                            r->top_logprobs);
@@ -181,6 +188,7 @@ sf_code sf_api_request_read(const sf_api_model *m, unsigned kind, json_t *body, 
                           .add_generation_prompt = true,
                           .logprobs = -1,
                           .prompt_logprobs = -1,
+                          .max_completion_tokens = -1,
                           .body = json_incref(body)};
     sf_params_default(&r->params);
     r->params.max_tokens = r->kind & SF_API_CHAT ? -1 : COMPLETION_MAX_TOKENS;
@@ -188,6 +196,7 @@ sf_code sf_api_request_read(const sf_api_model *m, unsigned kind, json_t *body, 
     r->params.deterministic = m->deterministic_default;
     SF_TRY(read_fields(m, r, err));
     SF_TRY(check_source(r, err));
+    SF_TRY(check_length(r, err));
     SF_TRY(check_together(r, err));
     derive(r);
     return SF_OK;

@@ -29,8 +29,9 @@ typedef struct sf_api_request {
     unsigned kind;
     bool echo, stream, return_token_ids, add_special_tokens, add_generation_prompt, continue_final_message;
     int logprobs, top_logprobs, prompt_logprobs; /* as asked for; -1: not */
-    const char *model;                           /* NULL: not given */
-    json_t *id; /* RUN: NULL or any JSON value; borrowed from body, as below */
+    int max_completion_tokens; /* -1: not given; else params.max_tokens is this, as in vLLM and SGLang */
+    const char *model;         /* NULL: not given */
+    json_t *id;                /* RUN: NULL or any JSON value; borrowed from body, as below */
     json_t *prompt, *prompt_ids, *messages, *tools, *documents, *stream_options;
     const char *ignored; /* the first unknown field, or NULL */
     int n_prompts;       /* filled by sf_api_request_prompts */

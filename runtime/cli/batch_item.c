@@ -40,21 +40,14 @@ static sf_code finish_below(batch_item *it, const sf_err *why, sf_err *err) {
     return finish_error(it, &e, err);
 }
 
-/* Request fields given as flags hold for lines that do not set them. */
-static bool add_defaults(json_t *body, json_t *fields) {
-    bool newer = json_object_get(body, "max_completion_tokens") && !json_object_get(body, "max_tokens");
-    if (json_object_update_missing(body, fields) != 0) return false;
-    if (newer) json_object_del(body, "max_tokens");
-    return true;
-}
-
 static sf_code read_request(const sf_api_model *m, const sf_cli_opts *o, batch_item *it, const char *text,
                             size_t len, sf_api_error *why) {
     json_t *body;
     SF_TRY(sf_json_parse(text, len, "the line", &body, why));
     json_t *id = json_object_get(body, "id");
     it->id = id ? json_incref(id) : NULL;
-    sf_code rc = add_defaults(body, o->fields) ? SF_OK : sf_api_nomem(why);
+    /* Request fields given as flags hold for lines that do not set them. */
+    sf_code rc = json_object_update_missing(body, o->fields) == 0 ? SF_OK : sf_api_nomem(why);
     if (rc == SF_OK) rc = sf_api_request_read(m, SF_API_RUN, body, &it->api, why);
     json_decref(body);
     if (rc == SF_OK) rc = sf_api_request_prompts(m, &it->api, why);

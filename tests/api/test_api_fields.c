@@ -174,6 +174,43 @@ static void max_tokens_edges(void **state) {
     assert_string_equal(e.param, "min_tokens");
 }
 
+static void the_newer_name_of_max_tokens_wins_in_any_order(void **state) {
+    (void)state;
+    static const struct {
+        const char *fields;
+        int want;
+    } cases[] = {
+        {"\"max_tokens\": 5, \"max_completion_tokens\": 7", 7},
+        {"\"max_completion_tokens\": 7, \"max_tokens\": 5", 7},
+        {"\"max_completion_tokens\": 5, \"max_tokens\": 7", 5},
+        {"\"max_completion_tokens\": null, \"max_tokens\": 5", 5},
+        {"\"max_tokens\": null, \"max_completion_tokens\": 7", 7},
+        {"\"max_tokens\": 0, \"max_completion_tokens\": 7", 7},
+        {"\"min_tokens\": 6, \"max_tokens\": 5, \"max_completion_tokens\": 7", 7},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char body[160];
+        snprintf(body, sizeof body, "{\"messages\": [], %s}", cases[i].fields);
+        sf_api_request r;
+        sf_api_error e;
+        assert_int_equal(fake_read(&fake_model, SF_API_CHAT, body, &r, &e), SF_OK);
+        assert_int_equal(r.params.max_tokens, cases[i].want);
+        sf_api_request_fini(&r);
+    }
+}
+
+static void errors_of_length_name_the_field_that_counted(void **state) {
+    (void)state;
+    const sf_api_field *newer = sf_api_field_find("max_completion_tokens");
+    sf_api_error e;
+    assert_int_equal(try_value(newer, "0, \"max_tokens\": 5", &e), SF_INVALID);
+    assert_string_equal(e.param, "max_completion_tokens");
+    assert_int_equal(try_value(newer, "4, \"max_tokens\": 9, \"min_tokens\": 5", &e), SF_INVALID);
+    assert_string_equal(e.message, "min_tokens is 5, expected at most max_completion_tokens (4)");
+    assert_int_equal(try_value(newer, "4, \"max_tokens\": \"x\"", &e), SF_INVALID); /* checked all the same */
+    assert_string_equal(e.param, "max_tokens");
+}
+
 static void a_tiny_top_p_stays_positive(void **state) {
     (void)state;
     sf_api_request r;
@@ -317,6 +354,8 @@ int main(void) {
         cmocka_unit_test(ranges_end_where_the_table_says),
         cmocka_unit_test(seeds_are_exact),
         cmocka_unit_test(max_tokens_edges),
+        cmocka_unit_test(the_newer_name_of_max_tokens_wins_in_any_order),
+        cmocka_unit_test(errors_of_length_name_the_field_that_counted),
         cmocka_unit_test(a_tiny_top_p_stays_positive),
         cmocka_unit_test(defaults_are_the_tables),
         cmocka_unit_test(lists_are_read),

@@ -344,11 +344,12 @@ class Jsonl(unittest.TestCase):
         self.assertEqual((code, got[0]["error"]["param"]), (1, "colour"))
 
     def test_flags_are_defaults_of_lines(self):
-        code, got, err, _ = B.lines([dict(prompt="x"), dict(prompt="x", max_tokens=2)], "--max-tokens", "5", "--ignore-eos",
-                                    "--deterministic-default")
+        lines = [dict(prompt="x"), dict(prompt="x", max_tokens=2), dict(prompt="x", max_completion_tokens=3),
+                 dict(prompt="x", max_completion_tokens=None)]
+        code, got, err, _ = B.lines(lines, "--max-tokens", "5", "--ignore-eos", "--deterministic-default")
         self.assertEqual(code, 0, err)
-        self.assertEqual([len(a["token_ids"]) for a in got], [5, 2])
-        self.assertEqual([a["determinism"]["class"] for a in got], ["pinned"] * 2)
+        self.assertEqual([len(a["token_ids"]) for a in got], [5, 2, 3, 5])
+        self.assertEqual([a["determinism"]["class"] for a in got], ["pinned"] * 4)
 
     def test_logprobs_are_fp32_exactly(self):
         _, got, _, _ = B.lines([dict(prompt="The sea", max_tokens=12, logprobs=5, prompt_logprobs=2, temperature=0,
