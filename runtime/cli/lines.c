@@ -55,13 +55,15 @@ static bool is_blank(const char *s, size_t len) {
 
 /* Takes one line out of what has been read. False: no whole line there (at the end the rest is one). */
 static bool take(sf_lines *l, const char **text, size_t *len) {
-    size_t left = l->buf.len - l->start;
+    size_t left = l->buf.len - l->start, fresh = left - l->scanned;
     const char *from = left ? l->buf.data + l->start : NULL;
-    const char *end = left ? memchr(from, '\n', left) : NULL;
+    const char *end = fresh ? memchr(from + l->scanned, '\n', fresh) : NULL;
+    l->scanned = left; /* a long line comes in many reads: none of it is looked through twice */
     if (!end && !(l->eof && left > 0)) return false;
     *text = from;
     *len = end ? (size_t)(end - from) : left;
     l->start += *len + (end != NULL);
+    l->scanned = 0;
     l->line++;
     return true;
 }
@@ -82,7 +84,7 @@ sf_code sf_lines_next(sf_lines *l, bool wait, sf_lines_state *state, const char 
         }
         if (l->buf.len - l->start > SF_LINE_MAX) { /* keep nothing of it but the fact */
             l->skipping = true;
-            l->buf.len = l->start = 0;
+            l->buf.len = l->start = l->scanned = 0;
         }
         size_t got;
         SF_TRY(fill(l, wait, &got, err));

@@ -12,8 +12,9 @@ typedef struct sf_lines {
     int fd;
     const char *name; /* for messages; "stdin" for "-" */
     sf_buf buf;
-    size_t start; /* of the first byte not yet given out */
-    int64_t line; /* number of the last line given out, from 1 */
+    size_t start;   /* of the first byte not yet given out */
+    size_t scanned; /* bytes from there on that hold no line's end */
+    int64_t line;   /* number of the last line given out, from 1 */
     bool eof, skipping;
 } sf_lines;
 
