@@ -180,7 +180,7 @@ int main(int argc, char **argv) {
         .threads = o.threads, .isa = o.isa, .n_pages = (p->max_context + p->page_size - 1) / p->page_size};
     int rc = 1;
     if (sf_pool_create(o.threads, &pool, &err) != SF_OK ||
-        sf_weights_random(p, 1, pool, &weights, &err) != SF_OK ||
+        sf_weights_random(p, 1, pool, false, NULL, &weights, &err) != SF_OK ||
         sf_cpu_open(p, weights, &cfg, &device, &err) != SF_OK) {
         rc = fail(&err);
     } else {

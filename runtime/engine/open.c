@@ -115,9 +115,9 @@ sf_code sf_engine_load(sf_engine *e, const sf_engine_config *cfg, sf_err *err) {
     if (cfg->text_only) goto done;
     if ((rc = sf_pool_create(e->threads, &pool, err)) != SF_OK) goto done;
     if (cfg->random) {
-        rc = sf_weights_random(e->plan, cfg->random_seed, pool, &e->weights, err);
+        rc = sf_weights_random(e->plan, cfg->random_seed, pool, cfg->progress, NULL, &e->weights, err);
     } else {
-        rc = sf_weights_load(e->plan, g, pool, cfg->progress, &e->weights, err);
+        rc = sf_weights_load(e->plan, g, pool, cfg->progress, NULL, &e->weights, err);
     }
     e->load_s = sf_now_s() - t0;
 done:

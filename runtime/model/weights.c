@@ -10,119 +10,15 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define ALIGN      64
-#define HUGE       ((size_t)2 << 20) /* large pages spare the products many address look-ups */
-#define UNIT_BYTES ((size_t)512 << 10)
-
-/* Work of one thread at a time: consecutive blocks of one instance. The cut depends on the plan alone, and
- * the digests of the units make up the hash, which so doesn't depend on the number of threads. */
-typedef struct unit {
-    int inst, block, blocks;
-    char digest[65];
-} unit;
-
-struct sf_weights {
-    const sf_plan *plan;
-    int n_insts, n_units;
-    int *first;      /* [plan->n_weights], first instance of a slot */
-    sf_winst *insts; /* [n_insts] */
-    unit *units;     /* [n_units] */
-    uint8_t *data;   /* [bytes] */
-    size_t bytes;
-    char hash[65];
-};
-
-static int instances(const sf_plan *plan, int slot) {
-    return plan->weights[slot].per_layer ? plan->model.layers : 1;
-}
+#define HUGE ((size_t)2 << 20) /* large pages spare the products many address look-ups */
+#define PAGE ((size_t)4096)
 
 static size_t round_up(size_t n, size_t to) {
     return (n + to - 1) / to * to;
 }
 
-static int unit_blocks(const sf_wlayout *l) {
-    size_t n = UNIT_BYTES / l->block_bytes;
-    return n < 1 ? 1 : n > (size_t)l->blocks ? l->blocks : (int)n;
-}
-
-static sf_code check_slot(const sf_plan *plan, const sf_weight_desc *d, sf_err *err) {
-    int head_dim = plan->model.head_dim;
-    bool matrix = d->format != SF_W_F32;
-    int64_t sum = 0;
-    bool good = d->n >= 1 && d->k >= 1 && d->n_parts >= 1 && d->n_parts <= 3 &&
-                (matrix || (d->n == 1 && !d->interleave));
-    for (int i = 0; good && i < d->n_parts; i++) {
-        const sf_wpart *p = &d->parts[i];
-        sum += p->rows;
-        good = p->rows >= 1 && p->tensor;
-        if (d->interleave) good = good && p->rows == d->parts[0].rows && p->role == SF_ROLE_PLAIN;
-        if (p->role != SF_ROLE_PLAIN)
-            good = good && head_dim >= 2 && head_dim % 2 == 0 && p->rows % head_dim == 0;
-    }
-    if (!good || sum != (matrix ? d->n : d->k)) {
-        return SF_FAIL(err, SF_INVALID, "plan %s: weight %s does not fit together", plan->engine, d->name);
-    }
-    return SF_OK;
-}
-
-/* Counts instances, units and bytes; the second time, with the arrays there, fills them. */
-static sf_code lay_out(sf_weights *w, sf_err *err) {
-    const sf_plan *plan = w->plan;
-    size_t bytes = 0;
-    int64_t n_insts = 0, n_units = 0;
-    for (int slot = 0; slot < plan->n_weights; slot++) {
-        const sf_weight_desc *d = &plan->weights[slot];
-        sf_wlayout l;
-        SF_TRY(check_slot(plan, d, err));
-        SF_TRY(sf_wformat_layout(d, &l, err));
-        if (w->first) w->first[slot] = (int)n_insts;
-        for (int layer = 0; layer < instances(plan, slot); layer++, n_insts++) {
-            if (w->insts)
-                w->insts[n_insts] = (sf_winst){.slot = slot, .layer = layer, .desc = d, .offset = bytes};
-            int step = unit_blocks(&l);
-            for (int b = 0; b < l.blocks; b += step, n_units++) {
-                int n = l.blocks - b < step ? l.blocks - b : step;
-                if (w->units) w->units[n_units] = (unit){.inst = (int)n_insts, .block = b, .blocks = n};
-            }
-            size_t more = 0;
-            if (__builtin_mul_overflow((size_t)l.blocks, l.block_bytes, &more) || more > SIZE_MAX / 4 ||
-                bytes > SIZE_MAX / 4 || n_units > INT32_MAX || n_insts > INT32_MAX) {
-                return SF_FAIL(err, SF_INVALID, "plan %s: the weights are too large", plan->engine);
-            }
-            bytes += round_up(more, ALIGN);
-        }
-    }
-    w->n_insts = (int)n_insts;
-    w->n_units = (int)n_units;
-    w->bytes = bytes;
-    return SF_OK;
-}
-
-static sf_code create(const sf_plan *plan, sf_weights **out, sf_err *err) {
-    sf_weights *w = calloc(1, sizeof *w);
-    if (!w) return SF_FAIL(err, SF_NOMEM, "no memory for the weights");
-    w->plan = plan;
-    sf_code rc = lay_out(w, err);
-    if (rc != SF_OK) goto done;
-    w->first = calloc((size_t)plan->n_weights + 1, sizeof *w->first);
-    w->insts = calloc((size_t)w->n_insts + 1, sizeof *w->insts);
-    w->units = calloc((size_t)w->n_units + 1, sizeof *w->units);
-    if (!w->first || !w->insts || !w->units) {
-        rc = SF_FAIL(err, SF_NOMEM, "no memory for %d weights", w->n_insts);
-        goto done;
-    }
-    rc = lay_out(w, err);
-done:
-    if (rc != SF_OK) {
-        sf_weights_destroy(w);
-        return rc;
-    }
-    *out = w;
-    return SF_OK;
-}
-
 static sf_code allocate(sf_weights *w, sf_err *err) {
-    size_t align = w->bytes >= 2 * HUGE ? HUGE : ALIGN, size = round_up(w->bytes + 1, align);
+    size_t align = w->bytes >= 2 * HUGE ? HUGE : w->align, size = round_up(w->bytes + 1, align);
     w->data = aligned_alloc(align, size);
     if (!w->data) return SF_FAIL(err, SF_NOMEM, "no memory for %zu bytes of weights", w->bytes);
     if (align == HUGE) (void)madvise(w->data, size, MADV_HUGEPAGE); /* a hint */
@@ -132,43 +28,55 @@ static sf_code allocate(sf_weights *w, sf_err *err) {
 typedef struct job {
     sf_weights *w;
     const sf_wsource *source;
+    const sf_weights_sink *sink; /* NULL: to w->data */
+    uint8_t *staging;            /* sink: [threads][stride], where a thread packs */
+    size_t stride;
     sf_progress *progress; /* NULL: none */
     atomic_int next;
     atomic_ullong done; /* bytes */
     pthread_mutex_t lock;
-    int bad_unit; /* the lowest unit that failed, so that the message is always the same; -1 none */
-    sf_err err;   /* its error */
+    /* The lowest unit that failed, so that the message is always the same (units are handed out in order,
+     * hence all lower ones have been tried); -1 none. */
+    atomic_int bad_unit;
+    sf_err err; /* its error */
 } job;
 
-static sf_code pack_unit(job *j, unit *u, size_t *bytes, sf_err *err) {
+static sf_code do_unit(job *j, sf_wunit *u, int part, size_t *bytes, sf_err *err) {
     const sf_winst *inst = &j->w->insts[u->inst];
     sf_wlayout l;
     SF_TRY(sf_wformat_layout(inst->desc, &l, err));
-    uint8_t *dst = j->w->data + inst->offset + (size_t)u->block * l.block_bytes;
-    *bytes = (size_t)u->blocks * l.block_bytes;
-    for (int b = 0; b < u->blocks; b++)
-        SF_TRY(sf_wformat_pack(j->source, inst, u->block + b, dst + (size_t)b * l.block_bytes, err));
-    size_t end = (size_t)(u->block + u->blocks), used = end * l.block_bytes;
-    if (end == (size_t)l.blocks) memset(dst + *bytes, 0, round_up(used, ALIGN) - used);
-    if (!sf_sha256_of(dst, *bytes, u->digest)) return SF_FAIL(err, SF_NOMEM, "no memory to hash the weights");
-    return SF_OK;
+    size_t from = sf_wlayout_offset(&l, u->block), to = sf_wlayout_offset(&l, u->block + u->blocks);
+    uint8_t *dst = j->sink ? j->staging + (size_t)part * j->stride : j->w->data + inst->offset + from;
+    SF_TRY(sf_wformat_pack(j->source, inst, u->block, u->blocks, dst, err));
+    if (!sf_sha256_of(dst, to - from, u->digest))
+        return SF_FAIL(err, SF_NOMEM, "no memory to hash the weights");
+    *bytes = (u->block + u->blocks == l.blocks ? sf_winst_round(j->w, to) : to) - from;
+    memset(dst + (to - from), 0, *bytes - (to - from));
+    return j->sink ? j->sink->put(j->sink->ctx, part, inst->offset + from, dst, *bytes, err) : SF_OK;
+}
+
+static void note_failure(job *j, int unit, const sf_err *err) {
+    pthread_mutex_lock(&j->lock);
+    int bad = atomic_load(&j->bad_unit);
+    if (bad < 0 || unit < bad) {
+        j->err = *err;
+        atomic_store(&j->bad_unit, unit);
+    }
+    pthread_mutex_unlock(&j->lock);
 }
 
 static void work(void *ctx, int part, int parts) {
     job *j = ctx;
     (void)parts; /* units are handed out one by one: threads of unlike speed then end together */
-    for (;;) {
+    while (atomic_load(&j->bad_unit) < 0) {
         int i = atomic_fetch_add(&j->next, 1);
         if (i >= j->w->n_units) return;
         sf_err err = {0};
         size_t bytes = 0;
-        if (pack_unit(j, &j->w->units[i], &bytes, &err) != SF_OK) {
-            pthread_mutex_lock(&j->lock);
-            if (j->bad_unit < 0 || i < j->bad_unit) {
-                j->bad_unit = i;
-                j->err = err;
-            }
-            pthread_mutex_unlock(&j->lock);
+        sf_code rc = do_unit(j, &j->w->units[i], part, &bytes, &err);
+        if (rc != SF_OK) {
+            err.code = rc;
+            note_failure(j, i, &err);
         }
         atomic_fetch_add(&j->done, bytes);
         if (part == 0 && j->progress) sf_progress_set(j->progress, atomic_load(&j->done));
@@ -188,30 +96,45 @@ static sf_code hash_all(sf_weights *w, sf_err *err) {
     return SF_OK;
 }
 
-static sf_code fill(sf_weights *w, const sf_wsource *source, sf_pool *pool, bool progress, sf_err *err) {
-    SF_TRY(allocate(w, err));
+static sf_code run_job(job *j, sf_pool *pool, bool progress, sf_err *err) {
     sf_progress bar;
-    sf_progress_init(&bar, "loading weights", "B", w->bytes);
-    job j = {.w = w, .source = source, .progress = progress ? &bar : NULL, .bad_unit = -1};
-    pthread_mutex_init(&j.lock, NULL);
-    sf_pool_run(pool, work, &j);
-    pthread_mutex_destroy(&j.lock);
+    sf_progress_init(&bar, "loading weights", "B", j->w->bytes);
+    j->progress = progress ? &bar : NULL;
+    pthread_mutex_init(&j->lock, NULL);
+    sf_pool_run(pool, work, j);
+    pthread_mutex_destroy(&j->lock);
     if (progress) sf_progress_fini(&bar);
-    if (j.bad_unit >= 0) {
-        if (err) *err = j.err;
-        return j.err.code;
-    }
-    return hash_all(w, err);
+    if (atomic_load(&j->bad_unit) < 0) return hash_all(j->w, err);
+    if (err) *err = j->err;
+    return j->err.code;
 }
 
-sf_code sf_weights_load(const sf_plan *plan, const sf_gguf *g, sf_pool *pool, bool progress, sf_weights **out,
-                        sf_err *err) {
+static sf_code fill(sf_weights *w, const sf_wsource *source, sf_pool *pool, bool progress,
+                    const sf_weights_sink *sink, sf_err *err) {
+    job j = {.w = w, .source = source, .sink = sink, .bad_unit = -1};
+    if (!sink) {
+        SF_TRY(allocate(w, err));
+        return run_job(&j, pool, progress, err);
+    }
+    /* whole pages: threads share no line, and each touches its own pages first */
+    j.stride = round_up(w->unit_bytes + 1, PAGE);
+    size_t size = (size_t)sf_pool_threads(pool) * j.stride;
+    j.staging = aligned_alloc(PAGE, size);
+    if (!j.staging) return SF_FAIL(err, SF_NOMEM, "no memory for %zu bytes to pack weights in", size);
+    sf_code rc = sink->begin(sink->ctx, w->bytes, err);
+    if (rc == SF_OK) rc = run_job(&j, pool, progress, err);
+    free(j.staging);
+    return rc;
+}
+
+sf_code sf_weights_load(const sf_plan *plan, const sf_gguf *g, sf_pool *pool, bool progress,
+                        const sf_weights_sink *sink, sf_weights **out, sf_err *err) {
     sf_weights *w = NULL;
     sf_wsource source = sf_wsource_gguf(plan, g);
     SF_TRY(sf_weights_check_metadata(plan, g, err));
-    SF_TRY(create(plan, &w, err));
+    SF_TRY(sf_weights_create(plan, sink, &w, err));
     sf_code rc = sf_weights_find_tensors(plan, g, w->insts, w->n_insts, err);
-    if (rc == SF_OK) rc = fill(w, &source, pool, progress, err);
+    if (rc == SF_OK) rc = fill(w, &source, pool, progress, sink, err);
     if (rc != SF_OK) {
         sf_weights_destroy(w);
         return rc;
@@ -222,11 +145,12 @@ sf_code sf_weights_load(const sf_plan *plan, const sf_gguf *g, sf_pool *pool, bo
     return SF_OK;
 }
 
-sf_code sf_weights_random(const sf_plan *plan, uint64_t seed, sf_pool *pool, sf_weights **out, sf_err *err) {
+sf_code sf_weights_random(const sf_plan *plan, uint64_t seed, sf_pool *pool, bool progress,
+                          const sf_weights_sink *sink, sf_weights **out, sf_err *err) {
     sf_weights *w = NULL;
     sf_wsource source = sf_wsource_random(plan, seed);
-    SF_TRY(create(plan, &w, err));
-    sf_code rc = fill(w, &source, pool, false, err);
+    SF_TRY(sf_weights_create(plan, sink, &w, err));
+    sf_code rc = fill(w, &source, pool, progress, sink, err);
     if (rc != SF_OK) {
         sf_weights_destroy(w);
         return rc;
@@ -235,18 +159,14 @@ sf_code sf_weights_random(const sf_plan *plan, uint64_t seed, sf_pool *pool, sf_
     return SF_OK;
 }
 
-void sf_weights_destroy(sf_weights *w) {
-    if (!w) return;
-    free(w->first);
-    free(w->insts);
-    free(w->units);
-    free(w->data);
-    free(w);
+size_t sf_weights_offset(const sf_weights *w, int slot, int layer) {
+    assert(slot >= 0 && slot < w->plan->n_weights && layer >= 0 && layer < sf_winst_count(w->plan, slot));
+    return w->insts[w->first[slot] + layer].offset;
 }
 
 const void *sf_weights_get(const sf_weights *w, int slot, int layer) {
-    assert(slot >= 0 && slot < w->plan->n_weights && layer >= 0 && layer < instances(w->plan, slot));
-    return w->data + w->insts[w->first[slot] + layer].offset;
+    assert(w->data); /* they went to a sink */
+    return w->data + sf_weights_offset(w, slot, layer);
 }
 
 uint64_t sf_weights_bytes(const sf_weights *w) {

@@ -9,30 +9,47 @@
 
 typedef struct sf_weights sf_weights;
 
+/* Where the packed weights go when that isn't host memory. ctx is the caller's, borrowed until loading ends.
+ */
+typedef struct sf_weights_sink {
+    void *ctx;
+    /* Called once, before the first put: the size of all weights together. */
+    SF_CHECKED sf_code (*begin)(void *ctx, size_t bytes, sf_err *err);
+    /* `bytes` bytes at `offset`, both multiples of 256; every byte of the memory comes exactly once, in no
+     * particular order, mostly 1 to 2 MB at a time. Thread: any of the pool's, several at once, each with its
+     * own part (0..threads-1). `data` (64-byte aligned) may be overwritten after the return. */
+    SF_CHECKED sf_code (*put)(void *ctx, int part, size_t offset, const void *data, size_t bytes,
+                              sf_err *err);
+} sf_weights_sink;
+
 /* Loads every weight slot of the plan: matrices rounded to bf16 (nearest even, sf_bf16_operand) and packed as
- * SF_W_BF16 says, vectors as fp32. GGUF of this family stores each head's q and k rows with rotary pairs
+ * sf_wformat says, vectors as fp32. GGUF of this family stores each head's q and k rows with rotary pairs
  * interleaved (row 2i, 2i+1 are a pair): they are put back to halves (pair i, i + head_dim/2).
  * Every shape is checked against the plan before anything is allocated; the error names file and tensor, what
  * was found and expected. The work runs on the pool, with a progress bar of bytes when `progress`. Memory:
- * the packed size only. The checkpoint's mapping may be closed afterwards. Also checks the metadata that the
- * plan fixes (general.architecture, heads, rope theta, norm eps, ...). Refused by name: a tensor that the
+ * the packed size only, or, with a sink (NULL: none), one piece a thread. An error of the sink ends loading
+ * and is returned as it is. The checkpoint's mapping may be closed afterwards. Also checks the metadata that
+ * the plan fixes (general.architecture, heads, rope theta, norm eps, ...). Refused by name: a tensor that the
  * plan has no place for, a key of the architecture that isn't understood (rope scaling, experts, sliding
  * window), a type that cannot be read, a value that is not finite in its packed format. */
 SF_CHECKED sf_code sf_weights_load(const sf_plan *plan, const sf_gguf *g, sf_pool *pool, bool progress,
-                                   sf_weights **out, sf_err *err);
+                                   const sf_weights_sink *sink, sf_weights **out, sf_err *err);
 /* Random weights of sensible scale, by Philox keyed by (seed, slot, layer, row, column): matrices N(0, 1/k),
  * an embedding that isn't also the head N(0, 1), norms 1 + N(0, 0.1^2), biases N(0, 1/16^2). Same seed, same
- * bits everywhere. */
-SF_CHECKED sf_code sf_weights_random(const sf_plan *plan, uint64_t seed, sf_pool *pool, sf_weights **out,
-                                     sf_err *err);
+ * values everywhere and in every format. */
+SF_CHECKED sf_code sf_weights_random(const sf_plan *plan, uint64_t seed, sf_pool *pool, bool progress,
+                                     const sf_weights_sink *sink, sf_weights **out, sf_err *err);
 void sf_weights_destroy(sf_weights *w);
 
 /* The data of weight slot `slot` (index into plan->weights) for `layer` (0 for slots that are not per layer):
- * 64-byte aligned; const uint16_t[n_pad/16][k_pad/2][16][2] for SF_W_BF16, const float[k] for SF_W_F32. */
+ * 64-byte aligned; laid out as sf_wformat says, const float[k] for SF_W_F32. Not for weights that went to a
+ * sink. */
 const void *sf_weights_get(const sf_weights *w, int slot, int layer);
+/* The same as bytes from the beginning of all weights: in a sink's memory a multiple of 256. */
+size_t sf_weights_offset(const sf_weights *w, int slot, int layer);
 uint64_t sf_weights_bytes(const sf_weights *w);
 /* SHA-256 over the names and packed bytes of every slot in order (as digests of pieces of about 512 KiB,
- * whose cut depends on the plan alone): part of the numerics fingerprint. */
+ * 2 MiB in SF_W_BF16_MMA, whose cut depends on the plan alone): part of the numerics fingerprint. */
 const char *sf_weights_hash(const sf_weights *w);
 
 #endif

@@ -35,7 +35,7 @@ static void transpose(uint16_t lanes[LANES][SF_PACK_STEP], int pairs, uint8_t *d
 }
 
 /* 16 rows of [n, k] to [k_pad/2][16][2]. */
-static sf_code pack_bf16(const sf_wsource *s, const sf_winst *w, int block, uint8_t *dst, sf_err *err) {
+static sf_code pack_block(const sf_wsource *s, const sf_winst *w, int block, uint8_t *dst, sf_err *err) {
     int k = w->desc->k, unused;
     float row[SF_PACK_STEP];
     uint16_t lanes[LANES][SF_PACK_STEP];
@@ -53,6 +53,14 @@ static sf_code pack_bf16(const sf_wsource *s, const sf_winst *w, int block, uint
         }
         transpose(lanes, (count + 1) / 2, dst + (size_t)from * LANES * sizeof(uint16_t));
     }
+    return SF_OK;
+}
+
+static sf_code pack_bf16(const sf_wsource *s, const sf_winst *w, int block, int blocks, uint8_t *dst,
+                         sf_err *err) {
+    size_t bytes = ((size_t)w->desc->k + 1) / 2 * LANES * sizeof(uint32_t);
+    for (int b = 0; b < blocks; b++)
+        SF_TRY(pack_block(s, w, block + b, dst + (size_t)b * bytes, err));
     return SF_OK;
 }
 
@@ -85,13 +93,21 @@ static int lane_blocks(const sf_weight_desc *d) {
     return (rows / LANES + (rows % LANES != 0)) * (d->interleave ? d->n_parts : 1);
 }
 
+static sf_wlayout one_piece(int groups, size_t bytes) {
+    return (sf_wlayout){.blocks = groups,
+                        .pieces = 1,
+                        .group_bytes = bytes,
+                        .piece_bytes = bytes,
+                        .unit_bytes = (size_t)512 << 10};
+}
+
 sf_code sf_wformat_layout(const sf_weight_desc *d, sf_wlayout *out, sf_err *err) {
     switch (d->format) {
     case SF_W_F32:
-        *out = (sf_wlayout){1, (size_t)d->k * sizeof(float)};
+        *out = one_piece(1, (size_t)d->k * sizeof(float));
         return SF_OK;
     case SF_W_BF16:
-        *out = (sf_wlayout){lane_blocks(d), ((size_t)d->k + 1) / 2 * LANES * sizeof(uint32_t)};
+        *out = one_piece(lane_blocks(d), ((size_t)d->k + 1) / 2 * LANES * sizeof(uint32_t));
         return SF_OK;
     case SF_W_BF16_MMA:
     case SF_W_COUNT:
@@ -101,12 +117,13 @@ sf_code sf_wformat_layout(const sf_weight_desc *d, sf_wlayout *out, sf_err *err)
                    (int)d->format);
 }
 
-sf_code sf_wformat_pack(const sf_wsource *s, const sf_winst *w, int block, uint8_t *dst, sf_err *err) {
+sf_code sf_wformat_pack(const sf_wsource *s, const sf_winst *w, int block, int blocks, uint8_t *dst,
+                        sf_err *err) {
     switch (w->desc->format) {
     case SF_W_F32:
         return pack_f32(s, w, dst, err);
     case SF_W_BF16:
-        return pack_bf16(s, w, block, dst, err);
+        return pack_bf16(s, w, block, blocks, dst, err);
     case SF_W_BF16_MMA:
     case SF_W_COUNT:
         break;

@@ -29,21 +29,50 @@ struct sf_wsource {
 
 #define SF_PACK_STEP 256 /* columns converted at a time; a multiple of every ggml block */
 
-/* A slot's packed form: `blocks` blocks of `block_bytes` each, one after another; a block is the unit of
- * work. */
+/* A slot's packed form: groups of rows one after another, a group's columns cut in pieces that stand one
+ * after another too (the last may be shorter). Such a piece is a block, numbered in the order of memory. */
 typedef struct sf_wlayout {
-    int blocks;
-    size_t block_bytes;
+    int blocks, pieces;              /* of the slot; of a group */
+    size_t group_bytes, piece_bytes; /* of a piece that isn't the last */
+    size_t unit_bytes;               /* about so much is packed and hashed as one unit */
 } sf_wlayout;
+
+/* Byte where a block begins; blocks: where the slot ends. */
+size_t sf_wlayout_offset(const sf_wlayout *l, int block);
+
+/* Work of one thread at a time: consecutive blocks of one instance. The cut depends on the plan alone, and
+ * the digests of the units make up the hash, which so doesn't depend on the number of threads. */
+typedef struct sf_wunit {
+    int inst, block, blocks;
+    char digest[65];
+} sf_wunit;
+
+struct sf_weights {
+    const sf_plan *plan;
+    int n_insts, n_units;
+    int *first;                      /* [plan->n_weights], first instance of a slot */
+    sf_winst *insts;                 /* [n_insts] */
+    sf_wunit *units;                 /* [n_units] */
+    uint8_t *data;                   /* [bytes]; NULL: in a sink */
+    size_t bytes, align, unit_bytes; /* of all; of an instance; of the largest unit, rounded up to align */
+    char hash[65];
+};
+
+/* Lays out memory and units; data stays NULL. */
+SF_CHECKED sf_code sf_weights_create(const sf_plan *plan, const sf_weights_sink *sink, sf_weights **out,
+                                     sf_err *err);
+int sf_winst_count(const sf_plan *plan, int slot);
+size_t sf_winst_round(const sf_weights *w, size_t n); /* up to the alignment of instances */
 
 /* Which part a packed row of the slot (of a vector: an element) belongs to, and which row of that part it is;
  * -1 for padding. */
 int sf_wrow_locate(const sf_weight_desc *d, int packed, int *row);
 /* Errors: SF_UNSUPPORTED for a format the loader doesn't know. */
 SF_CHECKED sf_code sf_wformat_layout(const sf_weight_desc *d, sf_wlayout *out, sf_err *err);
-/* Reads and packs one block to dst [block_bytes]. */
-SF_CHECKED sf_code sf_wformat_pack(const sf_wsource *s, const sf_winst *w, int block, uint8_t *dst,
-                                   sf_err *err);
+/* Reads and packs blocks block .. block+blocks-1 to dst (their bytes by sf_wlayout_offset; 64-byte aligned).
+ */
+SF_CHECKED sf_code sf_wformat_pack(const sf_wsource *s, const sf_winst *w, int block, int blocks,
+                                   uint8_t *dst, sf_err *err);
 
 /* Checks the checkpoint's metadata against the plan's model; errors name file, key, found and expected. What
  * the engine doesn't compute (rope scaling, experts, an unknown key of the architecture) is SF_UNSUPPORTED.

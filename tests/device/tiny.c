@@ -10,7 +10,7 @@ int tiny_setup(void **state) {
     kit_random r = {9, 0};
     tiny *t = calloc(1, sizeof *t);
     if (!t || sf_pool_create(2, &pool, &err) != SF_OK) return -1;
-    const sf_code rc = sf_weights_random(plan, 3, pool, &t->weights, &err);
+    const sf_code rc = sf_weights_random(plan, 3, pool, false, NULL, &t->weights, &err);
     sf_pool_destroy(pool);
     for (int i = 0; i < TINY_TOKENS; i++)
         t->tokens[i] = kit_below(&r, plan->model.vocab);

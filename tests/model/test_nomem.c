@@ -88,8 +88,8 @@ typedef struct load_ctx {
 static sf_code step_weights(void *ctx, sf_err *err) {
     load_ctx *c = ctx;
     sf_weights *w = NULL;
-    sf_code rc = c->g ? sf_weights_load(&tiny_plan, c->g, c->pool, false, &w, err)
-                      : sf_weights_random(&tiny_plan, 1, c->pool, &w, err);
+    sf_code rc = c->g ? sf_weights_load(&tiny_plan, c->g, c->pool, false, NULL, &w, err)
+                      : sf_weights_random(&tiny_plan, 1, c->pool, false, NULL, &w, err);
     assert_true((rc == SF_OK) == (w != NULL));
     if (w && !c->hash[0]) snprintf(c->hash, sizeof c->hash, "%s", sf_weights_hash(w));
     if (w) assert_string_equal(c->hash, sf_weights_hash(w));

@@ -16,7 +16,7 @@ static sf_code load(const tiny_change *c, const sf_plan *plan, int threads, sf_w
     sf_pool *pool = NULL;
     assert_int_equal(sf_gguf_open_bytes(NAME, m.data, m.len, &g, err), SF_OK);
     assert_int_equal(sf_pool_create(threads, &pool, err), SF_OK);
-    sf_code rc = sf_weights_load(plan, g, pool, false, out, err);
+    sf_code rc = sf_weights_load(plan, g, pool, false, NULL, out, err);
     sf_pool_destroy(pool);
     sf_gguf_close(g);
     gm_fini(&m);
@@ -158,7 +158,7 @@ static void other_families_keep_their_rows(void **state) {
     sf_err err = {0};
     assert_int_equal(sf_gguf_open_bytes(NAME, m.data, m.len, &g, &err), SF_OK);
     assert_int_equal(sf_pool_create(1, &pool, &err), SF_OK);
-    if (sf_weights_load(&plan, g, pool, false, &w, &err) != SF_OK) fail_msg("%s", err.msg);
+    if (sf_weights_load(&plan, g, pool, false, NULL, &w, &err) != SF_OK) fail_msg("%s", err.msg);
     expect_rows(w, TINY_QKV, 0, 0, 8, "blk.0.attn_q.weight", false);
     sf_weights_destroy(w);
     sf_pool_destroy(pool);

@@ -36,7 +36,7 @@ static sf_weights *draw(const sf_plan *plan, uint64_t seed, int threads) {
     sf_pool *pool = NULL;
     sf_err err = {0};
     assert_int_equal(sf_pool_create(threads, &pool, &err), SF_OK);
-    if (sf_weights_random(plan, seed, pool, &w, &err) != SF_OK) fail_msg("%s", err.msg);
+    if (sf_weights_random(plan, seed, pool, false, NULL, &w, &err) != SF_OK) fail_msg("%s", err.msg);
     sf_pool_destroy(pool);
     return w;
 }

@@ -115,7 +115,7 @@ static sf_weights *load_real(void) {
     if (sf_gguf_open(path, &g, &err) != SF_OK) fail_msg("%s", err.msg);
     assert_int_equal(sf_pool_create(2, &pool, &err), SF_OK);
     double start = sf_now_s();
-    if (sf_weights_load(&plan, g, pool, true, &w, &err) != SF_OK) fail_msg("%s", err.msg);
+    if (sf_weights_load(&plan, g, pool, true, NULL, &w, &err) != SF_OK) fail_msg("%s", err.msg);
     print_message("loaded in %.3f s\n", sf_now_s() - start);
     sf_pool_destroy(pool);
     sf_gguf_close(g);
