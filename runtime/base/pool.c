@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -86,13 +86,20 @@ static sf_code start_workers(sf_pool *p, sf_err *err) {
     return SF_OK;
 }
 
+/* A mask of more than 1,024 processors does not fit cpu_set_t: then all of them count. */
+int sf_pool_cores(void) {
+    cpu_set_t set;
+    const int mine = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
+    const long all = mine > 0 ? mine : sysconf(_SC_NPROCESSORS_ONLN);
+    return all > 0 ? (int)all : 1;
+}
+
 sf_code sf_pool_create(int threads, sf_pool **out, sf_err *err) {
     if (threads < 1 || threads > 256)
         return SF_FAIL(err, SF_INVALID, "threads is %d, expected 1..256", threads);
     sf_pool *p = aligned_alloc(64, (sizeof *p + 63) / 64 * 64);
     if (!p) return SF_FAIL(err, SF_NOMEM, "a thread pool needs %zu bytes", sizeof *p);
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    *p = (sf_pool){.threads = threads, .spins = threads > cores ? 0 : SPINS};
+    *p = (sf_pool){.threads = threads, .spins = threads > sf_pool_cores() ? 0 : SPINS};
     p->workers = calloc((size_t)threads, sizeof *p->workers);
     sf_code rc = p->workers ? start_workers(p, err)
                             : SF_FAIL(err, SF_NOMEM, "%d threads need %zu bytes", threads,
@@ -116,6 +123,10 @@ void sf_pool_destroy(sf_pool *p) {
 
 int sf_pool_threads(const sf_pool *p) {
     return p->threads;
+}
+
+bool sf_pool_spins(const sf_pool *p) {
+    return p->spins > 0;
 }
 
 void sf_pool_run(sf_pool *p, sf_pool_fn *fn, void *ctx) {

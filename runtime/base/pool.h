@@ -5,6 +5,8 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
+
 typedef struct sf_pool sf_pool;
 
 /* part is 0..parts-1; parts is the pool's thread count. */
@@ -14,8 +16,12 @@ typedef void sf_pool_fn(void *ctx, int part, int parts);
 SF_CHECKED sf_code sf_pool_create(int threads, sf_pool **out, sf_err *err);
 void sf_pool_destroy(sf_pool *p); /* joins; NULL is fine */
 int sf_pool_threads(const sf_pool *p);
-/* Runs fn once per part, the caller doing part 0; returns when all parts are done. One caller at a time.
- * Workers spin briefly between calls, then sleep. */
+/* Whether threads that wait (in a barrier, or for the next run) spin before they sleep: not where the pool
+ * has more threads than sf_pool_cores() said when it was made, for spinning takes a late thread's core. */
+bool sf_pool_spins(const sf_pool *p);
+/* Cores that this thread may use now, at least 1; in a container fewer than the machine's. */
+int sf_pool_cores(void);
+/* Runs fn once per part, the caller doing part 0; returns when all parts are done. One caller at a time. */
 void sf_pool_run(sf_pool *p, sf_pool_fn *fn, void *ctx);
 /* Inside a running fn: waits until every part has arrived. Each part must call it the same number of times.
  */

@@ -7,6 +7,7 @@
 
 #include "base/pool.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -106,6 +107,32 @@ static void a_late_part_is_waited_for_asleep(void **state) {
     sf_pool_destroy(j.pool);
 }
 
+/* The cores of the process's affinity count, not the machine's: here the first of them alone. */
+static void more_threads_than_the_affinity_holds_do_not_spin(void **state) {
+    (void)state;
+    cpu_set_t all, one;
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    assert_int_equal(sf_pool_cores(), CPU_COUNT(&all));
+    size_t first = 0;
+    while (!CPU_ISSET(first, &all))
+        first++;
+    CPU_ZERO(&one);
+    CPU_SET(first, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    job j = {.pool = create(2)};
+    sf_pool *alone = create(1);
+    const int cores = sf_pool_cores();
+    sf_pool_run(j.pool, step_part, &j);
+    assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
+    assert_int_equal(cores, 1);
+    assert_false(sf_pool_spins(j.pool));
+    assert_true(sf_pool_spins(alone));
+    for (int part = 0; part < 2; part++)
+        assert_int_equal(j.wrong[part], 0);
+    sf_pool_destroy(j.pool);
+    sf_pool_destroy(alone);
+}
+
 static void thread_counts_out_of_range_are_refused(void **state) {
     (void)state;
     static const int bad[] = {0, -1, 257};
@@ -130,6 +157,7 @@ int main(void) {
         cmocka_unit_test(a_barrier_waits_for_every_part),
         cmocka_unit_test(sleeping_workers_wake_up),
         cmocka_unit_test(a_late_part_is_waited_for_asleep),
+        cmocka_unit_test(more_threads_than_the_affinity_holds_do_not_spin),
         cmocka_unit_test(thread_counts_out_of_range_are_refused),
         cmocka_unit_test(destroy_accepts_null_and_an_unused_pool),
     };
