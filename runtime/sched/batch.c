@@ -237,13 +237,13 @@ static sf_code add_segment(sf_batch *b, const sf_sched_config *cfg, sf_seq *q, s
     return SF_OK;
 }
 
-void sf_batch_plan(sf_batch *b, sf_class cls, const sf_sched_config *cfg, int window, const sf_demand *d,
+void sf_batch_plan(sf_batch *b, sf_class cls, const sf_sched_config *cfg, const sf_demand *d,
                    sf_seq *const *run, int n_run, sf_kv *kv, int vocab) {
     budget left = {b->max_rows, b->max_logits};
     for (int i = 0; i < n_run; i++)
         run[i]->take = 0;
-    pick_decode(b, cls, window, d->prefill_rows > 0, run, n_run, &left);
-    if (cls == SF_CLASS_PINNED) pick_windows(b, window, d, run, n_run, &left);
+    pick_decode(b, cls, cfg->window, d->prefill_rows > 0, run, n_run, &left);
+    if (cls == SF_CLASS_PINNED) pick_windows(b, cfg->window, d, run, n_run, &left);
     pick_prefill(cls, cfg->prefill_chunk, run, n_run, &left);
 
     b->pass = (sf_pass){.cls = cls,

@@ -30,8 +30,8 @@ void sf_batch_fini(sf_batch *b);
 
 /* Plans a pass of class cls over the running sequences (ascending serial): decode rows first, then windows,
  * then prompts in order of admission. pass.rows is 0 when nothing could be placed. A sequence for which
- * memory ran out fails (sf_request_fail) and is left out. window: W in force. */
-void sf_batch_plan(sf_batch *b, sf_class cls, const sf_sched_config *cfg, int window, const sf_demand *d,
+ * memory ran out fails (sf_request_fail) and is left out. */
+void sf_batch_plan(sf_batch *b, sf_class cls, const sf_sched_config *cfg, const sf_demand *d,
                    sf_seq *const *run, int n_run, sf_kv *kv, int vocab);
 
 #endif

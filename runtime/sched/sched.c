@@ -24,13 +24,23 @@ static sf_code check_range(const char *field, int value, int lo, int hi, sf_err 
     return SF_FAIL(err, SF_INVALID, "%s is %d, expected %d..%d", field, value, lo, hi);
 }
 
-static sf_code check_config(const sf_device *d, const sf_sched_config *c, sf_err *err) {
+/* Every row of a window is a logit row of one pass. */
+static sf_code check_window(const sf_plan *plan, const sf_sched_config *c, sf_err *err) {
     SF_TRY(check_range("window", c->window, 2, 64, err));
+    const bool rows = c->max_rows < plan->max_logit_rows;
+    const int most = rows ? c->max_rows : plan->max_logit_rows;
+    if (c->window <= most) return SF_OK;
+    return SF_FAIL(err, SF_INVALID, "window is %d, expected at most %s (%d)", c->window,
+                   rows ? "max_rows" : "max_logit_rows", most);
+}
+
+static sf_code check_config(const sf_device *d, const sf_sched_config *c, sf_err *err) {
     SF_TRY(check_range("verify_group", c->verify_group, 0, 1 << 20, err));
     SF_TRY(check_range("verify_wait", c->verify_wait, 0, 1000, err));
     SF_TRY(check_range("max_seqs", c->max_seqs, 1, 1 << 16, err));
     SF_TRY(check_range("max_queue", c->max_queue, 1, 1 << 24, err));
     SF_TRY(check_range("max_rows", c->max_rows, 1, d->plan->max_rows, err));
+    SF_TRY(check_window(d->plan, c, err));
     SF_TRY(check_range("prefill_chunk", c->prefill_chunk, 1, 1 << 20, err));
     SF_TRY(check_range("max_context", c->max_context, 2, d->plan->max_context, err));
     SF_TRY(check_range("inject_offset", c->inject_offset, -1, 63, err));
@@ -47,7 +57,6 @@ sf_code sf_sched_create(sf_device *d, const sf_tokenizer *t, const sf_sched_conf
     s->rules = (sf_rules){.tok = t, .model = &d->plan->model};
     s->cfg = *cfg;
     int rows = cfg->max_rows, logits = rows < d->plan->max_logit_rows ? rows : d->plan->max_logit_rows;
-    s->window = cfg->window < logits ? cfg->window : logits;
     pthread_mutex_init(&s->lock, NULL);
     atomic_init(&s->cancelled, false);
     s->run = calloc((size_t)cfg->max_seqs, sizeof(sf_seq *));
@@ -203,12 +212,12 @@ static void apply(sf_sched *s, double us) {
 
 static void plan(sf_sched *s) {
     sf_demand d;
-    sf_policy_demand(s->run, s->n_run, s->window, &d);
+    sf_policy_demand(s->run, s->n_run, s->cfg.window, &d);
     sf_class cls = sf_policy_class(&s->cfg, &d);
     if (cls == SF_CLASS_FAST)
         for (int i = 0; i < s->n_run; i++)
-            s->run[i]->waited += sf_policy_ready(s->run[i], s->window);
-    sf_batch_plan(&s->batch, cls, &s->cfg, s->window, &d, s->run, s->n_run, &s->kv, s->rules.model->vocab);
+            s->run[i]->waited += sf_policy_ready(s->run[i], s->cfg.window);
+    sf_batch_plan(&s->batch, cls, &s->cfg, &d, s->run, s->n_run, &s->kv, s->rules.model->vocab);
 }
 
 static sf_code run_pass(sf_sched *s, sf_err *err) {

@@ -12,7 +12,7 @@ typedef enum sf_policy { SF_POLICY_VERIFY, SF_POLICY_PIN } sf_policy;
 
 typedef struct sf_sched_config {
     sf_policy policy;
-    int window;        /* W, 2..64: rows of a verify segment */
+    int window;        /* W, 2..64: rows of a verify segment; <= max_rows and plan->max_logit_rows */
     int verify_group;  /* full windows that start a verify pass at once; 0: as many as there are drafting
                           choices */
     int verify_wait;   /* fast passes that a full window (or an ended choice) waits for the group, 0..1000 */
@@ -41,7 +41,7 @@ typedef struct sf_sched_stats {
 } sf_sched_stats;
 
 /* Device and tokenizer are borrowed. tokenizer gives the pieces for text and stop strings; eos ids are the
- * plan's. */
+ * plan's. Errors: SF_INVALID names the field of cfg that is out of range, and the range; SF_NOMEM. */
 SF_CHECKED sf_code sf_sched_create(sf_device *d, const sf_tokenizer *t, const sf_sched_config *cfg,
                                    sf_sched **out, sf_err *err);
 void sf_sched_destroy(sf_sched *s); /* unfinished requests end as cancelled */

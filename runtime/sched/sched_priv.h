@@ -11,7 +11,6 @@ struct sf_sched {
     sf_device *dev;
     sf_rules rules;
     sf_sched_config cfg;
-    int window; /* W in force: the configured one, within a pass's rows */
 
     /* the step's thread only */
     sf_kv kv;

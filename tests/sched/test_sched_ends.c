@@ -165,6 +165,31 @@ static void create_refuses_a_wrong_configuration(void **state) {
     }
 }
 
+static void a_window_wider_than_a_pass_holds_is_refused(void **state) {
+    (void)state;
+    static const struct {
+        int window, max_rows, max_logit_rows;
+        const char *says; /* NULL: it fits */
+    } cases[] = {
+        {17, 64, 16, "window is 17, expected at most max_logit_rows (16)"}, {16, 64, 16, NULL},
+        {17, 16, 64, "window is 17, expected at most max_rows (16)"},       {16, 16, 64, NULL},
+        {17, 16, 8, "window is 17, expected at most max_logit_rows (8)"},   {64, 64, 64, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        sf_sched_config c = cfg;
+        sf_sched *out = NULL;
+        sf_err err;
+        c.window = cases[i].window;
+        c.max_rows = cases[i].max_rows;
+        d.plan.max_logit_rows = cases[i].max_logit_rows;
+        sf_code rc = sf_sched_create(&d.base, fake_tokenizer(), &c, &out, &err);
+        assert_int_equal(rc, cases[i].says ? SF_INVALID : SF_OK);
+        if (cases[i].says) assert_string_equal(err.msg, cases[i].says);
+        sf_sched_destroy(out);
+    }
+    d.plan.max_logit_rows = 64;
+}
+
 static void cancelled_in_the_queue_in_prefill_or_in_decode_everything_comes_back(void **state) {
     (void)state;
     cfg.max_seqs = 1;
@@ -347,6 +372,7 @@ int main(void) {
         TEST(determinism_that_failed_its_selftest_is_refused_and_ordinary_service_goes_on),
         TEST(a_request_is_submitted_once),
         TEST(create_refuses_a_wrong_configuration),
+        TEST(a_window_wider_than_a_pass_holds_is_refused),
         TEST(cancelled_in_the_queue_in_prefill_or_in_decode_everything_comes_back),
         TEST(cancelling_the_middle_of_the_queue_keeps_the_rest_in_order),
         TEST(a_bad_pinned_row_fails_its_request_alone),

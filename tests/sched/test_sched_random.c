@@ -53,6 +53,7 @@ static void random_config(const fake_device *d, sf_sched_config *c) {
     fake_config(d, c);
     c->policy = one_in(4) ? SF_POLICY_PIN : SF_POLICY_VERIFY;
     c->window = one_in(2) ? pick(2, 8) : pick(2, 64);
+    if (c->window > d->plan.max_logit_rows) c->window = d->plan.max_logit_rows;
     c->verify_group = pick(0, 4);
     c->verify_wait = pick(0, 6);
     c->max_seqs = one_in(3) ? pick(1, 3) : pick(4, 32);
@@ -128,8 +129,8 @@ static void one_world(uint64_t seed, totals *t) {
     int32_t prompt[FAKE_CONTEXT];
     const char *stop[SF_STOP_STRINGS_MAX];
     rng = seed;
-    int rows = one_in(3) ? pick(1, 6) : pick(1, 96);
-    fake_device_init(&d, one_in(2) ? pick(10, 14) : 200, rows, one_in(3) ? pick(1, rows) : rows);
+    int rows = one_in(3) ? pick(2, 6) : pick(2, 96);
+    fake_device_init(&d, one_in(2) ? pick(10, 14) : 200, rows, one_in(3) ? pick(2, rows) : rows);
     d.err_per_mille = one_in(3) ? 0 : pick(0, 300);
     random_config(&d, &cfg);
     int n = pick(1, MAX_REQUESTS);
