@@ -24,6 +24,7 @@ static sf_code check_tokenizer(const sf_plan *plan, const sf_tokenizer *t, const
         return SF_FAIL_AT(err, SF_INVALID, at, "the tokenizer has %d tokens, engine %s expects %d",
                           sf_tokenizer_vocab(t), plan->engine, m->vocab);
     }
+    SF_TRY(sf_tokenizer_check_split(t, path, m->tokenizer_split, err));
     if (sf_tokenizer_add_bos(t) != m->add_bos) {
         return SF_FAIL_AT(err, SF_INVALID, at, "the tokenizer %s a BOS before plain prompts, engine %s %s",
                           sf_tokenizer_add_bos(t) ? "asks for" : "asks for no", plan->engine,

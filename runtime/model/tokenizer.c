@@ -32,6 +32,13 @@ const char *sf_tokenizer_hash(const sf_tokenizer *t) {
     return t->hash;
 }
 
+sf_code sf_tokenizer_check_split(const sf_tokenizer *t, const char *path, const char *split, sf_err *err) {
+    if (strcmp(t->split, split) == 0) return SF_OK;
+    return SF_FAIL_AT(err, SF_INVALID, ((sf_loc){path, 0, 0}),
+                      "key tokenizer.ggml.pre is '%s', this engine's tokenizer splits as '%s'", t->split,
+                      split);
+}
+
 bool sf_tokenizer_is_special(const sf_tokenizer *t, int32_t id) {
     return id >= 0 && id < t->n && t->types[id] == SF_TOKEN_CONTROL;
 }

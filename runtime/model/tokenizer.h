@@ -21,6 +21,11 @@ SF_CHECKED sf_code sf_ids_push(sf_ids *ids, int32_t id, sf_err *err);
 SF_CHECKED sf_code sf_tokenizer_open(const sf_gguf *g, sf_tokenizer **out, sf_err *err);
 void sf_tokenizer_close(sf_tokenizer *t);
 
+/* Whether the checkpoint splits text into words as the engine does (plan's model.tokenizer_split, not NULL);
+ * else SF_INVALID names the file and both splits. */
+SF_CHECKED sf_code sf_tokenizer_check_split(const sf_tokenizer *t, const char *path, const char *split,
+                                            sf_err *err);
+
 int sf_tokenizer_vocab(const sf_tokenizer *t);
 int32_t sf_tokenizer_bos(const sf_tokenizer *t);  /* -1: none */
 bool sf_tokenizer_add_bos(const sf_tokenizer *t); /* the checkpoint asks for a BOS before plain prompts */

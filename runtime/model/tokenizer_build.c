@@ -10,6 +10,8 @@
 #define MERGES "key tokenizer.ggml.merges"
 #define TYPES  "key tokenizer.ggml.token_type"
 
+#define SPLIT "smollm" /* the one that split.c computes */
+
 enum { MAX_TOKEN = 4096 }; /* bytes of a spelling */
 
 typedef struct build {
@@ -281,9 +283,9 @@ static sf_code hash_all(build *b) {
 
 static sf_code build_all(build *b) {
     const sf_tokenizer_parts *p = b->p;
-    if (p->split.len != 6 || memcmp(p->split.data, "smollm", 6) != 0)
+    if (p->split.len != strlen(SPLIT) || memcmp(p->split.data, SPLIT, strlen(SPLIT)) != 0)
         return SF_FAIL_AT(b->err, SF_UNSUPPORTED, place(b),
-                          "key tokenizer.ggml.pre is '%.*s', expected 'smollm'",
+                          "key tokenizer.ggml.pre is '%.*s', expected '" SPLIT "'",
                           (int)(p->split.len < 60 ? p->split.len : 60), p->split.data);
     if (!p->n_tokens || p->n_tokens > INT32_MAX / 2 || p->n_merges > INT32_MAX / 2)
         return SF_FAIL_AT(b->err, SF_FORMAT, place(b), TOKENS " has %zu items, " MERGES " %zu", p->n_tokens,
@@ -291,6 +293,7 @@ static sf_code build_all(build *b) {
     SF_TRY(check_types(b));
     SF_TRY(check_special_id(b, "bos_token_id", p->bos));
     SF_TRY(check_special_id(b, "eos_token_id", p->eos));
+    b->t->split = SPLIT;
     b->t->bos = (int32_t)p->bos;
     b->t->eos = (int32_t)p->eos;
     b->t->add_bos = p->add_bos;

@@ -369,6 +369,21 @@ static void bad_merges_name_key_and_item(void **state) {
     }
 }
 
+static void a_split_unlike_the_engine_s_is_refused_by_name(void **state) {
+    (void)state;
+    sf_err err = {0};
+    assert_int_equal(sf_tokenizer_check_split(small, "x.gguf", "smollm", &err), SF_OK);
+    static const char *const others[] = {"llama3", "", "smoll", "smollm2", "SmolLM"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        assert_int_equal(sf_tokenizer_check_split(small, "x.gguf", others[i], &err), SF_INVALID);
+        char want[120];
+        snprintf(want, sizeof want,
+                 "key tokenizer.ggml.pre is 'smollm', this engine's tokenizer splits as '%s'", others[i]);
+        assert_string_equal(err.msg, want);
+        assert_string_equal(err.user.file, "x.gguf");
+    }
+}
+
 static void bad_types_split_and_ids_are_named(void **state) {
     (void)state;
     sf_tokenizer_parts p = parts;
@@ -489,6 +504,7 @@ int main(void) {
         cmocka_unit_test(bad_tokens_name_key_and_item),
         cmocka_unit_test(bad_merges_name_key_and_item),
         cmocka_unit_test(bad_types_split_and_ids_are_named),
+        cmocka_unit_test(a_split_unlike_the_engine_s_is_refused_by_name),
         cmocka_unit_test(a_gguf_s_keys_make_a_tokenizer),
         cmocka_unit_test(missing_and_mistyped_keys_are_named),
     };
