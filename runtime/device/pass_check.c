@@ -18,11 +18,11 @@ static sf_code check_ids(const char *what, const int32_t *ids, int n, int limit,
 static sf_code check_segment(const checked *d, const sf_segment *s, int row, sf_err *err) {
     const sf_plan *p = d->plan;
     if (s->first_row != row || s->rows < 1)
-        return SF_FAIL(err, SF_INVALID, "a segment has rows %d..%d, expected to begin at row %d",
-                       s->first_row, s->first_row + s->rows - 1, row);
+        return SF_FAIL(err, SF_INVALID, "a segment has %d rows from row %d, expected to begin at row %d",
+                       s->rows, s->first_row, row);
     if (s->pos0 < 0 || s->pos0 > p->max_context - s->rows)
-        return SF_FAIL(err, SF_INVALID, "a segment has positions %d..%d, expected 0..%d", s->pos0,
-                       s->pos0 + s->rows - 1, p->max_context - 1);
+        return SF_FAIL(err, SF_INVALID, "a segment has %d positions from %d, expected 0..%d", s->rows,
+                       s->pos0, p->max_context - 1);
     return check_ids("page", s->pages, (s->pos0 + s->rows - 1) / p->page_size + 1, d->n_pages, err);
 }
 

@@ -144,6 +144,70 @@ static void a_prompt_id_out_of_range(sound *s) {
     s->samples[0].n_prompt = 1;
 }
 
+/* A number that no check but one stands before, as a caller's overflow would leave it. */
+static void impossible_counts_are_refused(void **state) {
+    static const struct {
+        size_t at;
+        int value;
+        const char *text;
+    } cases[] = {
+        {offsetof(sound, pass.cls), SF_CLASS_COUNT, "class 2"},
+        {offsetof(sound, pass.cls), -1, "class -1"},
+        {offsetof(sound, pass.rows), -1, "-1 rows"},
+        {offsetof(sound, pass.n_segs), -1, "hold 0 rows"},
+        {offsetof(sound, pass.n_segs), 0, "hold 0 rows"},
+        {offsetof(sound, pass.n_fresh), -1, "-1 fresh pages"},
+        {offsetof(sound, pass.n_logits), -1, "-1 logit rows"},
+        {offsetof(sound, logit_row[0]), -1, "logit row 0 is row -1"},
+        {offsetof(sound, pages[0]), -1, "page 0 is -1"},
+        {offsetof(sound, seg.rows), 0, "0 rows"},
+        {offsetof(sound, seg.rows), -1, "-1 rows"},
+        {offsetof(sound, seg.rows), INT32_MIN, "-2147483648 rows"},
+        {offsetof(sound, seg.first_row), -1, "from row -1"},
+        {offsetof(sound, seg.first_row), INT32_MAX, "from row 2147483647"},
+        {offsetof(sound, seg.pos0), INT32_MIN, "positions from -2147483648"},
+        {offsetof(sound, seg.pos0), INT32_MAX, "positions from 2147483647"},
+        {offsetof(sound, samples[1].n_banned), -1, "negative length"},
+        {offsetof(sound, samples[1].n_bias), -1, "negative length"},
+        {offsetof(sound, samples[1].n_prompt), -1, "negative length"},
+        {offsetof(sound, samples[1].n_output), INT32_MIN, "negative length"},
+        {offsetof(sound, samples[1].n_top), -1, "n_top is -1"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        sound s;
+        make(&s, *state);
+        memcpy((char *)&s + cases[i].at, &cases[i].value, sizeof(int));
+        refused(&s, cases[i].text);
+    }
+}
+
+static void impossible_sampling_numbers_are_refused(void **state) {
+    static const struct {
+        size_t at;
+        float value;
+        const char *text;
+    } cases[] = {
+        {offsetof(sf_sample, temperature), INFINITY, "temperature"},
+        {offsetof(sf_sample, top_p), -0.5f, "top_p"},
+        {offsetof(sf_sample, top_p), 1.5f, "top_p"},
+        {offsetof(sf_sample, top_p), NAN, "top_p"},
+        {offsetof(sf_sample, min_p), -0.5f, "min_p"},
+        {offsetof(sf_sample, min_p), NAN, "min_p"},
+        {offsetof(sf_sample, repetition_penalty), -1, "repetition_penalty"},
+        {offsetof(sf_sample, repetition_penalty), INFINITY, "repetition_penalty"},
+        {offsetof(sf_sample, repetition_penalty), NAN, "repetition_penalty"},
+        {offsetof(sf_sample, frequency_penalty), NAN, "penalty"},
+        {offsetof(sf_sample, frequency_penalty), -INFINITY, "penalty"},
+        {offsetof(sf_sample, presence_penalty), NAN, "penalty"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        sound s;
+        make(&s, *state);
+        memcpy((char *)&s.samples[1] + cases[i].at, &cases[i].value, sizeof(float));
+        refused(&s, cases[i].text);
+    }
+}
+
 /* One spoilt place each, and what the message must hold. */
 typedef struct refusal {
     const char *name;
@@ -253,14 +317,16 @@ static void a_pool_too_large_says_how_large(void **state) {
 }
 
 int main(void) {
-    struct CMUnitTest tests[REFUSALS + 4] = {
+    struct CMUnitTest tests[REFUSALS + 6] = {
         cmocka_unit_test(a_sound_pass_runs),
         cmocka_unit_test(kv_read_checks_its_place),
         cmocka_unit_test(opening_refuses),
         cmocka_unit_test(a_pool_too_large_says_how_large),
+        cmocka_unit_test(impossible_counts_are_refused),
+        cmocka_unit_test(impossible_sampling_numbers_are_refused),
     };
     for (int i = 0; i < REFUSALS; i++)
-        tests[4 + i] =
+        tests[6 + i] =
             (struct CMUnitTest){.name = refusals[i].name, .test_func = refuses, .setup_func = next_refusal};
     return cmocka_run_group_tests(tests, tiny_setup, tiny_teardown);
 }
