@@ -11,18 +11,6 @@
 
 #define FAIL(g, code, ...) SF_FAIL_AT(err, code, ((sf_loc){(g)->path, 0, 0}), __VA_ARGS__)
 
-uint16_t sf_load_u16(const uint8_t *p) {
-    return (uint16_t)(p[0] | p[1] << 8);
-}
-
-uint32_t sf_load_u32(const uint8_t *p) {
-    return sf_load_u16(p) | (uint32_t)sf_load_u16(p + 2) << 16;
-}
-
-uint64_t sf_load_u64(const uint8_t *p) {
-    return sf_load_u32(p) | (uint64_t)sf_load_u32(p + 4) << 32;
-}
-
 static const struct {
     const char *name;
     uint8_t size;

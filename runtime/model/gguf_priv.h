@@ -4,6 +4,9 @@
 
 #include "model/gguf.h"
 
+#include <endian.h>
+#include <string.h>
+
 #define SF_GGUF_NAME_MAX 64 /* bytes of a tensor's name (ggml/docs/gguf.md) */
 
 typedef enum sf_gguf_vtype { /* values of the file format */
@@ -58,9 +61,23 @@ int sf_str_compare(sf_str a, sf_str b);
 /* Elements and bytes of a block of the ggml type; false for an unknown type. */
 bool sf_ggml_type_block(uint32_t type, uint32_t *elements, uint32_t *bytes);
 
-/* Little-endian loads from any address. */
-uint16_t sf_load_u16(const uint8_t *p);
-uint32_t sf_load_u32(const uint8_t *p);
-uint64_t sf_load_u64(const uint8_t *p);
+/* Little-endian loads from any address; inline, so that loops over them vectorise. */
+static inline uint16_t sf_load_u16(const uint8_t *p) {
+    uint16_t u;
+    memcpy(&u, p, sizeof u);
+    return le16toh(u);
+}
+
+static inline uint32_t sf_load_u32(const uint8_t *p) {
+    uint32_t u;
+    memcpy(&u, p, sizeof u);
+    return le32toh(u);
+}
+
+static inline uint64_t sf_load_u64(const uint8_t *p) {
+    uint64_t u;
+    memcpy(&u, p, sizeof u);
+    return le64toh(u);
+}
 
 #endif

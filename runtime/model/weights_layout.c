@@ -5,6 +5,7 @@
 
 #define HOST_ALIGN 64
 #define SINK_ALIGN 256
+#define MAX_TILE   16 /* as the templates allow */
 
 size_t sf_winst_round(const sf_weights *w, size_t n) {
     return (n + w->align - 1) / w->align * w->align;
@@ -24,7 +25,8 @@ static sf_code check_slot(const sf_plan *plan, const sf_weight_desc *d, sf_err *
     int64_t sum = 0;
     bool good = d->n >= 1 && d->k >= 1 && d->n_parts >= 1 && d->n_parts <= 3 &&
                 (matrix || (d->n == 1 && !d->interleave));
-    if (d->format == SF_W_BF16_MMA) good = good && d->tile >= 1 && (!d->interleave || d->n_parts == 2);
+    if (d->format == SF_W_BF16_MMA)
+        good = good && d->tile >= 1 && d->tile <= MAX_TILE && (!d->interleave || d->n_parts == 2);
     for (int i = 0; good && i < d->n_parts; i++) {
         const sf_wpart *p = &d->parts[i];
         sum += p->rows;

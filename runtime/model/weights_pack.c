@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-#define LANES 16 /* outputs of a block: a vector's lanes */
-
 static bool finite_bits(float f) {
     uint32_t u;
     memcpy(&u, &f, sizeof u);
@@ -24,43 +22,40 @@ static bool to_bf16(const float *restrict row, int count, uint16_t *restrict out
     return !(carry & 0x8000u);
 }
 
+sf_code sf_wrow_bf16(const sf_wsource *s, const sf_winst *w, int row, int from, int count, int padded,
+                     uint16_t *out, sf_err *err) {
+    int unused;
+    float values[SF_PACK_STEP];
+    if (sf_wrow_locate(w->desc, row, &unused) < 0) {
+        memset(out, 0, (size_t)padded * sizeof *out);
+        return SF_OK;
+    }
+    SF_TRY(s->read(s, w, row, from, count, values, err));
+    if (!to_bf16(values, count, out)) return s->not_finite(s, w, row, err);
+    memset(out + count, 0, (size_t)(padded - count) * sizeof *out);
+    return SF_OK;
+}
+
 /* lanes [16][SF_PACK_STEP] to dst [pairs][16][2]: a pair moves as one word. */
-static void transpose(uint16_t lanes[LANES][SF_PACK_STEP], int pairs, uint8_t *dst) {
+static void transpose(uint16_t lanes[SF_LANES][SF_PACK_STEP], int pairs, uint8_t *dst) {
     for (int p = 0; p < pairs; p++) {
-        uint32_t column[LANES];
-        for (int lane = 0; lane < LANES; lane++)
+        uint32_t column[SF_LANES];
+        for (int lane = 0; lane < SF_LANES; lane++)
             memcpy(&column[lane], &lanes[lane][2 * p], sizeof column[lane]);
         memcpy(dst + (size_t)p * sizeof column, column, sizeof column);
     }
 }
 
 /* 16 rows of [n, k] to [k_pad/2][16][2]. */
-static sf_code pack_block(const sf_wsource *s, const sf_winst *w, int block, uint8_t *dst, sf_err *err) {
-    int k = w->desc->k, unused;
-    float row[SF_PACK_STEP];
-    uint16_t lanes[LANES][SF_PACK_STEP];
+static sf_code pack_bf16(const sf_wsource *s, const sf_winst *w, int block, uint8_t *dst, sf_err *err) {
+    int k = w->desc->k;
+    uint16_t lanes[SF_LANES][SF_PACK_STEP];
     for (int from = 0; from < k; from += SF_PACK_STEP) {
-        int count = k - from < SF_PACK_STEP ? k - from : SF_PACK_STEP;
-        for (int lane = 0; lane < LANES; lane++) {
-            int r = block * LANES + lane;
-            if (sf_wrow_locate(w->desc, r, &unused) < 0) {
-                memset(lanes[lane], 0, sizeof lanes[lane]);
-                continue;
-            }
-            SF_TRY(s->read(s, w, r, from, count, row, err));
-            if (!to_bf16(row, count, lanes[lane])) return s->not_finite(s, w, r, err);
-            if (count % 2) lanes[lane][count] = 0;
-        }
-        transpose(lanes, (count + 1) / 2, dst + (size_t)from * LANES * sizeof(uint16_t));
+        int count = k - from < SF_PACK_STEP ? k - from : SF_PACK_STEP, padded = count + count % 2;
+        for (int lane = 0; lane < SF_LANES; lane++)
+            SF_TRY(sf_wrow_bf16(s, w, block * SF_LANES + lane, from, count, padded, lanes[lane], err));
+        transpose(lanes, padded / 2, dst + (size_t)from * SF_LANES * sizeof(uint16_t));
     }
-    return SF_OK;
-}
-
-static sf_code pack_bf16(const sf_wsource *s, const sf_winst *w, int block, int blocks, uint8_t *dst,
-                         sf_err *err) {
-    size_t bytes = ((size_t)w->desc->k + 1) / 2 * LANES * sizeof(uint32_t);
-    for (int b = 0; b < blocks; b++)
-        SF_TRY(pack_block(s, w, block + b, dst + (size_t)b * bytes, err));
     return SF_OK;
 }
 
@@ -76,9 +71,9 @@ static sf_code pack_f32(const sf_wsource *s, const sf_winst *w, uint8_t *dst, sf
 int sf_wrow_locate(const sf_weight_desc *d, int packed, int *row) {
     int part = 0;
     if (d->interleave) {
-        int block = packed / LANES;
+        int block = packed / SF_LANES;
         part = block % d->n_parts;
-        packed = block / d->n_parts * LANES + packed % LANES;
+        packed = block / d->n_parts * SF_LANES + packed % SF_LANES;
     } else {
         while (part < d->n_parts - 1 && packed >= d->parts[part].rows)
             packed -= d->parts[part++].rows;
@@ -90,7 +85,7 @@ int sf_wrow_locate(const sf_weight_desc *d, int packed, int *row) {
 /* Alternating parts are padded each, since their blocks don't share rows. */
 static int lane_blocks(const sf_weight_desc *d) {
     int rows = d->interleave ? d->parts[0].rows : d->n;
-    return (rows / LANES + (rows % LANES != 0)) * (d->interleave ? d->n_parts : 1);
+    return (rows / SF_LANES + (rows % SF_LANES != 0)) * (d->interleave ? d->n_parts : 1);
 }
 
 static sf_wlayout one_piece(int groups, size_t bytes) {
@@ -107,9 +102,11 @@ sf_code sf_wformat_layout(const sf_weight_desc *d, sf_wlayout *out, sf_err *err)
         *out = one_piece(1, (size_t)d->k * sizeof(float));
         return SF_OK;
     case SF_W_BF16:
-        *out = one_piece(lane_blocks(d), ((size_t)d->k + 1) / 2 * LANES * sizeof(uint32_t));
+        *out = one_piece(lane_blocks(d), ((size_t)d->k + 1) / 2 * SF_LANES * sizeof(uint32_t));
         return SF_OK;
     case SF_W_BF16_MMA:
+        sf_wmma_layout(d, out);
+        return SF_OK;
     case SF_W_COUNT:
         break;
     }
@@ -117,17 +114,27 @@ sf_code sf_wformat_layout(const sf_weight_desc *d, sf_wlayout *out, sf_err *err)
                    (int)d->format);
 }
 
-sf_code sf_wformat_pack(const sf_wsource *s, const sf_winst *w, int block, int blocks, uint8_t *dst,
-                        sf_err *err) {
+static sf_code pack_one(const sf_wsource *s, const sf_winst *w, int block, uint8_t *dst, sf_err *err) {
     switch (w->desc->format) {
     case SF_W_F32:
         return pack_f32(s, w, dst, err);
     case SF_W_BF16:
-        return pack_bf16(s, w, block, blocks, dst, err);
+        return pack_bf16(s, w, block, dst, err);
     case SF_W_BF16_MMA:
+        return sf_wmma_pack(s, w, block, dst, err);
     case SF_W_COUNT:
         break;
     }
     return SF_FAIL(err, SF_UNSUPPORTED, "weight %s: format %d is not known to the loader", w->desc->name,
                    (int)w->desc->format);
+}
+
+sf_code sf_wformat_pack(const sf_wsource *s, const sf_winst *w, int block, int blocks, uint8_t *dst,
+                        sf_err *err) {
+    sf_wlayout l;
+    SF_TRY(sf_wformat_layout(w->desc, &l, err));
+    size_t from = sf_wlayout_offset(&l, block);
+    for (int b = block; b < block + blocks; b++)
+        SF_TRY(pack_one(s, w, b, dst + (sf_wlayout_offset(&l, b) - from), err));
+    return SF_OK;
 }

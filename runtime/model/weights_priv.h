@@ -16,7 +16,7 @@ typedef struct sf_winst {
 typedef struct sf_wsource sf_wsource;
 struct sf_wsource {
     const sf_plan *plan;
-    /* Elements from .. from+count-1 of a packed row that isn't padding (of a vector, row 0), rotary pairs as
+    /* Elements from .. from+count-1 of a slot's row that isn't padding (of a vector, row 0), rotary pairs as
      * halves. from is a multiple of SF_PACK_STEP. Any thread. */
     SF_CHECKED sf_code (*read)(const sf_wsource *s, const sf_winst *w, int row, int from, int count,
                                float *out, sf_err *err);
@@ -27,6 +27,7 @@ struct sf_wsource {
     uint64_t seed;    /* random */
 };
 
+#define SF_LANES     16  /* rows of a block of SF_W_BF16: a vector's lanes */
 #define SF_PACK_STEP 256 /* columns converted at a time; a multiple of every ggml block */
 
 /* A slot's packed form: groups of rows one after another, a group's columns cut in pieces that stand one
@@ -64,15 +65,24 @@ SF_CHECKED sf_code sf_weights_create(const sf_plan *plan, const sf_weights_sink 
 int sf_winst_count(const sf_plan *plan, int slot);
 size_t sf_winst_round(const sf_weights *w, size_t n); /* up to the alignment of instances */
 
-/* Which part a packed row of the slot (of a vector: an element) belongs to, and which row of that part it is;
- * -1 for padding. */
-int sf_wrow_locate(const sf_weight_desc *d, int packed, int *row);
+/* Which part a row of the slot (of a vector: an element) belongs to, and which row of that part it is; -1 for
+ * padding. In every format a slot's rows are numbered as SF_W_BF16 packs them: alternating parts in blocks of
+ * 16 rows. */
+int sf_wrow_locate(const sf_weight_desc *d, int slot_row, int *row);
+/* One of those rows, or zeros where it is padding, as bf16: `count` elements from `from` on, then zeros up to
+ * out [padded]. Checks that the values are finite. */
+SF_CHECKED sf_code sf_wrow_bf16(const sf_wsource *s, const sf_winst *w, int row, int from, int count,
+                                int padded, uint16_t *out, sf_err *err);
 /* Errors: SF_UNSUPPORTED for a format the loader doesn't know. */
 SF_CHECKED sf_code sf_wformat_layout(const sf_weight_desc *d, sf_wlayout *out, sf_err *err);
 /* Reads and packs blocks block .. block+blocks-1 to dst (their bytes by sf_wlayout_offset; 64-byte aligned).
  */
 SF_CHECKED sf_code sf_wformat_pack(const sf_wsource *s, const sf_winst *w, int block, int blocks,
                                    uint8_t *dst, sf_err *err);
+
+/* SF_W_BF16_MMA's share of the two; a block is SF_PACK_STEP columns of a group of tiles. */
+void sf_wmma_layout(const sf_weight_desc *d, sf_wlayout *out);
+SF_CHECKED sf_code sf_wmma_pack(const sf_wsource *s, const sf_winst *w, int block, uint8_t *dst, sf_err *err);
 
 /* Checks the checkpoint's metadata against the plan's model; errors name file, key, found and expected. What
  * the engine doesn't compute (rope scaling, experts, an unknown key of the architecture) is SF_UNSUPPORTED.

@@ -57,6 +57,17 @@ static const sf_weight_desc tiny_weights[TINY_SLOTS] = {
      0},
 };
 
+/* The same weights with the matrices in fragments of tensor cores. */
+static inline void tiny_as_mma(int tile, sf_weight_desc out[TINY_SLOTS]) {
+    memcpy(out, tiny_weights, sizeof tiny_weights);
+    for (int i = 0; i < TINY_SLOTS; i++) {
+        if (out[i].format == SF_W_BF16) {
+            out[i].format = SF_W_BF16_MMA;
+            out[i].tile = tile;
+        }
+    }
+}
+
 static const sf_op_desc tiny_ops[] = {
     {.name = "embed", .op = SF_OP_EMBED, .weight = TINY_EMBED, .bias = -1},
     {.name = "norm", .op = SF_OP_RMSNORM, .weight = TINY_NORM, .bias = -1},
