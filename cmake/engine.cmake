@@ -2,7 +2,7 @@
 # whenever the generator, a template, a model or a build configuration has changed.
 set(SF_GEN_DIR ${CMAKE_BINARY_DIR}/gen-tool)
 file(GLOB_RECURSE SF_GEN_INPUTS CONFIGURE_DEPENDS ${SF_ROOT}/gen/*.[ch] ${SF_ROOT}/templates/*
-     ${SF_ROOT}/models/*.yaml ${SF_ROOT}/build-configs/*.yaml)
+     ${SF_ROOT}/models/*.yaml ${SF_ROOT}/build-configs/*.yaml ${SF_ROOT}/runtime/device/cuda/*.h)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${SF_GEN_INPUTS})
 
 set(SF_KERNEL_FLAGS -O3 -ffp-contract=off -fno-math-errno -fno-strict-aliasing -Wall -Wextra -Wshadow -Werror)
@@ -42,12 +42,19 @@ function(sf_build_generator)
 endfunction()
 
 # sf_add_kernels(target model config dir): generates into dir and adds an object library `target` of plan.c and the kernels,
-# one object per kernel and instruction set.
+# one object per kernel and instruction set. A CUDA engine's kernels are text (sources.c): NVRTC compiles them at start.
 function(sf_add_kernels target model config dir)
   sf_build_generator()
   execute_process(COMMAND ${SF_GEN_DIR}/bin/steadfast-gen generate --model models/${model}.yaml
                           --config build-configs/${config}.yaml --out ${dir}
                   WORKING_DIRECTORY ${SF_ROOT} OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+  file(STRINGS ${SF_ROOT}/build-configs/${config}.yaml cuda REGEX "^backend: *cuda")
+  if(cuda)
+    add_library(${target} OBJECT ${dir}/plan.c ${dir}/sources.c)
+    target_include_directories(${target} PUBLIC ${SF_ROOT}/runtime)
+    target_compile_options(${target} PRIVATE ${SF_FLAGS})
+    return()
+  endif()
   file(GLOB kernels ${dir}/kernels/*.c)
   set(objects "")
   foreach(isa ${SF_ISAS})

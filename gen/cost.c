@@ -7,6 +7,8 @@ static uint64_t round_up(int v, int to) {
 uint64_t sf_cost_weight_bytes(const sf_weight_desc *w) {
     if (w->format == SF_W_F32) return (uint64_t)w->n * (uint64_t)w->k * 4;
     uint64_t n = 0;
+    if (w->format == SF_W_BF16_MMA)
+        return round_up(sf_weight_tiles(w), w->tile) * 16 * round_up(w->k, 64) * 2;
     if (w->interleave)
         for (int i = 0; i < w->n_parts; i++)
             n += round_up(w->parts[i].rows, 16);
@@ -18,6 +20,8 @@ uint64_t sf_cost_weight_bytes(const sf_weight_desc *w) {
 static uint64_t row_flops(const sf_model_desc *m, const sf_op_desc *op) {
     uint64_t n = (uint64_t)op->n, k = (uint64_t)op->k;
     switch (op->op) {
+    case SF_OP_ATTENTION_LONG: /* its rows are counted by attention */
+        return 0;
     case SF_OP_GEMM:
         return 2 * n * k;
     case SF_OP_RMSNORM:
@@ -39,6 +43,7 @@ void sf_cost_fill(const sf_model_desc *m, sf_ops *ops) {
         op->row_flops = row_flops(m, op);
         op->row_bytes = (uint64_t)in->cols * (uint64_t)sf_dtype_bytes(in->dtype) +
                         (uint64_t)out->cols * (uint64_t)sf_dtype_bytes(out->dtype);
+        if (op->op == SF_OP_ATTENTION_LONG) op->row_bytes = 0;
         if (s->epilogue == SF_EPILOGUE_ADD) /* reads what it adds to */
             op->row_bytes += (uint64_t)out->cols * (uint64_t)sf_dtype_bytes(out->dtype);
         if (op->op == SF_OP_ROPE_APPEND) /* K and V written to the cache */
@@ -58,7 +63,7 @@ sf_cost sf_cost_op(const sf_machine *mc, const sf_op_desc *op, sf_class cls, int
     double memory_us = c.bytes / (mc->bandwidth_gbs * 1e3), compute_us = c.flops / (mc->gflops[cls] * 1e3);
     c.compute_bound = compute_us > memory_us;
     c.us = c.compute_bound ? compute_us : memory_us;
-    c.peak_share = compute_us / c.us;
+    c.peak_share = c.us > 0 ? compute_us / c.us : 0;
     return c;
 }
 

@@ -65,6 +65,11 @@ sf_code sf_emit(sf_arena *a, const sf_planned *p, sf_files **out, sf_err *err) {
         sf_emit_kernel(&w, p, i);
         SF_TRY(add_file(a, files, p->plan.kernels[i].file, &w));
     }
+    if (p->in->machine.cuda) {
+        sf_writer sources = {.err = err};
+        sf_emit_sources(&sources, p);
+        SF_TRY(add_file(a, files, "sources.c", &sources));
+    }
     sf_writer c = {.err = err};
     sf_emit_plan_c(&c, p);
     SF_TRY(add_file(a, files, "plan.c", &c));

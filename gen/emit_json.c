@@ -25,10 +25,24 @@ static void put_model(sf_writer *w, const sf_model_desc *m) {
            m->heads, m->kv_heads, m->head_dim, m->intermediate, m->context);
     sf_put(w, "    \"norm_eps\": %.9g, \"rope_theta\": %.17g, \"tied_embeddings\": %s, \"qkv_bias\": %s,\n",
            (double)m->norm_eps, m->rope_theta, yes(m->tied_embeddings), yes(m->qkv_bias));
-    sf_put(w, "    \"bos\": %d, \"add_bos\": %s, \"eos\": [", m->bos, yes(m->add_bos));
+    sf_put(w, "    \"rope_kind\": \"%s\", ", m->rope_kind);
+    if (m->rope_factor > 0)
+        sf_put(w,
+               "\"rope_factor\": %.17g, \"rope_low_freq\": %.17g, \"rope_high_freq\": %.17g,\n    "
+               "\"rope_original_context\": %d, ",
+               m->rope_factor, m->rope_low_freq, m->rope_high_freq, m->rope_original_context);
+    sf_put(w, "\"bos\": %d, \"add_bos\": %s, \"eos\": [", m->bos, yes(m->add_bos));
     for (int i = 0; i < m->n_eos; i++)
         sf_put(w, "%s%d", i ? ", " : "", m->eos[i]);
     sf_put(w, "], \"tokenizer_split\": \"%s\"},\n", m->tokenizer_split);
+}
+
+static void put_gpu(sf_writer *w, const sf_plan *d) {
+    put_field(w, "  ", "arch", d->arch);
+    sf_put(w, "  \"sms\": %d, \"headers\": [", d->sms);
+    for (int i = 0; i < d->n_headers; i++)
+        sf_put(w, "%s\"%s\"", i ? ", " : "", d->headers[i].name);
+    sf_put(w, "],\n");
 }
 
 static void put_config(sf_writer *w, const sf_planned *p) {
@@ -42,6 +56,7 @@ static void put_config(sf_writer *w, const sf_planned *p) {
            d->max_seqs, d->window, d->prefill_chunk, d->verify_wait);
     put_field(w, "  ", "policy", d->policy);
     put_field(w, "  ", "isas", d->isas);
+    if (d->arch) put_gpu(w, d);
     sf_put(w,
            "  \"measured\": {\"bandwidth_gbs\": %.9g, \"gflops\": {\"fast\": %.9g, \"pinned\": %.9g}, "
            "\"source\": ",
@@ -53,13 +68,14 @@ static void put_config(sf_writer *w, const sf_planned *p) {
 static void put_weights(sf_writer *w, const sf_plan *p) {
     sf_put(w, "  \"weights\": [\n");
     for (int i = 0; i < p->n_weights; i++) {
+        static const char *const formats[] = {"f32", "bf16", "bf16_mma"};
         const sf_weight_desc *d = &p->weights[i];
         sf_put(w,
                "    {\"name\": \"%s\", \"format\": \"%s\", \"per_layer\": %s, \"interleave\": %s, \"n\": %d, "
-               "\"k\": %d, "
-               "\"bytes\": %llu, \"parts\": [",
-               d->name, d->format == SF_W_F32 ? "f32" : "bf16", yes(d->per_layer), yes(d->interleave), d->n,
-               d->k, (unsigned long long)sf_cost_weight_bytes(d));
+               "\"k\": %d, ",
+               d->name, formats[d->format], yes(d->per_layer), yes(d->interleave), d->n, d->k);
+        if (d->tile) sf_put(w, "\"tile\": %d, ", d->tile);
+        sf_put(w, "\"bytes\": %llu, \"parts\": [", (unsigned long long)sf_cost_weight_bytes(d));
         for (int j = 0; j < d->n_parts; j++)
             sf_put(w, "%s\"%s\"", j ? ", " : "", d->parts[j].tensor);
         sf_put(w, "]}%s\n", comma(i + 1 < p->n_weights));
@@ -107,7 +123,7 @@ static void put_op(sf_writer *w, const sf_planned *p, int i) {
         sf_put(w, "     \"%s\": [", sf_class_name((sf_class)c));
         for (int r = 0; r < op->n_routes[c]; r++)
             sf_put(w, "%s{\"rows_max\": %d, \"kernel\": \"%s\", \"us_at_max\": %.6g}", r ? ", " : "",
-                   op->routes[c][r].rows_max, p->plan.kernels[op->routes[c][r].kernel].name,
+                   op->routes[c][r].rows_max, sf_route_name(&p->plan, &op->routes[c][r]),
                    op->routes[c][r].us_at_max);
         sf_put(w, "]%s\n", comma(c + 1 < SF_CLASS_COUNT));
     }

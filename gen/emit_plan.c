@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const op_ids[] = {"SF_OP_EMBED",       "SF_OP_RMSNORM",   "SF_OP_GEMM",
-                                     "SF_OP_ROPE_APPEND", "SF_OP_ATTENTION", "SF_OP_SAMPLE", "SF_OP_ATTENTION_LONG"};
+static const char *const op_ids[] = {"SF_OP_EMBED",         "SF_OP_RMSNORM",   "SF_OP_GEMM",
+                                     "SF_OP_ROPE_APPEND",   "SF_OP_ATTENTION", "SF_OP_SAMPLE",
+                                     "SF_OP_ATTENTION_LONG"};
 static const char *const scope_ids[] = {"SF_SCOPE_PRE", "SF_SCOPE_LAYER", "SF_SCOPE_HEAD"};
 static const char *const buf_ids[] = {"SF_BUF_NONE", "SF_BUF_TOKENS", "SF_BUF_X",
                                       "SF_BUF_H",    "SF_BUF_QKV",    "SF_BUF_Q",
@@ -17,6 +18,23 @@ static const char *const class_ids[] = {"SF_CLASS_FAST", "SF_CLASS_PINNED"};
 
 static const char *yes(bool b) {
     return b ? "true" : "false";
+}
+
+/* CUDA: the arrays of sources.c, and the headers by their names. */
+static void put_sources(sf_writer *w, const sf_plan *p) {
+    for (int i = 0; i < p->n_headers + p->n_kernels; i++) {
+        sf_put(w, "extern const char ");
+        sf_put_source_name(w, i < p->n_headers ? p->headers[i].name : p->kernels[i - p->n_headers].name);
+        sf_put(w, "[];\n");
+    }
+    sf_put(w, "\n/* sources.c; kernels include them by these names */\nstatic const sf_source_file headers[] "
+              "= {\n");
+    for (int i = 0; i < p->n_headers; i++) {
+        sf_put(w, "    {\"%s\", ", p->headers[i].name);
+        sf_put_source_name(w, p->headers[i].name);
+        sf_put(w, "},\n");
+    }
+    sf_put(w, "};\n\n");
 }
 
 /* Declarations per instruction set, and a macro that is the symbol where the build has it. */
@@ -64,13 +82,20 @@ static void put_kernels(sf_writer *w, const sf_planned *p) {
         const sf_kernel *k = &p->plan.kernels[i];
         sf_put(w, "    /* %d */\n    {\"%s\", \"%s\", \"%s\",\n     ", i, k->name, k->file, k->template);
         sf_put_c_text(w, k->order);
-        sf_put(w, ",\n     %s, CPU_KERNELS(%s), NULL},\n", class_ids[k->cls], k->name);
+        sf_put(w, ",\n     %s, ", class_ids[k->cls]);
+        if (k->source) {
+            sf_put(w, "{NULL}, ");
+            sf_put_source_name(w, k->name);
+            sf_put(w, "},\n");
+        } else {
+            sf_put(w, "CPU_KERNELS(%s), NULL},\n", k->name);
+        }
     }
     sf_put(w, "};\n\n");
 }
 
 static void put_routes(sf_writer *w, const sf_plan *p) {
-    sf_put(w, "/* {rows_max, kernel, microseconds at rows_max} */\n");
+    sf_put(w, "/* {rows_max, kernel (-1: none), microseconds at rows_max} */\n");
     for (int i = 0; i < p->n_ops; i++)
         for (int c = 0; c < SF_CLASS_COUNT; c++) {
             const sf_op_desc *op = &p->ops[i];
@@ -133,6 +158,12 @@ static void put_model(sf_writer *w, const sf_model_desc *m) {
         sf_put(w, "%s%d", i ? ", " : "", m->eos[i]);
     sf_put(w, "},\n              .tokenizer_split = \"%s\", .chat_template = ", m->tokenizer_split);
     sf_put_c_text(w, m->chat_template);
+    sf_put(w, ",\n              .rope_kind = \"%s\"", m->rope_kind);
+    if (m->rope_factor > 0)
+        sf_put(w,
+               ", .rope_factor = %.17g, .rope_low_freq = %.17g,\n              .rope_high_freq = %.17g, "
+               ".rope_original_context = %d",
+               m->rope_factor, m->rope_low_freq, m->rope_high_freq, m->rope_original_context);
     sf_put(w, "},\n");
 }
 
@@ -147,6 +178,9 @@ static void put_plan(sf_writer *w, const sf_plan *p) {
     sf_put(w, "    .max_seqs = %d, .kv_pages = %d, .window = %d, .prefill_chunk = %d, .verify_wait = %d,\n",
            p->max_seqs, p->kv_pages, p->window, p->prefill_chunk, p->verify_wait);
     sf_put(w, "    .policy = \"%s\", .isas = \"%s\",\n", p->policy, p->isas);
+    if (p->arch)
+        sf_put(w, "    .arch = \"%s\", .sms = %d, .n_headers = %d, .headers = headers,\n", p->arch, p->sms,
+               p->n_headers);
     sf_put(w, "    .n_weights = %d, .n_ops = %d, .n_kernels = %d, .n_buckets = %d,\n", p->n_weights, p->n_ops,
            p->n_kernels, p->n_buckets);
     sf_put(w, "    .weights = weights, .ops = ops, .kernels = kernels, .buckets = buckets,\n    .bufs = {\n");
@@ -163,7 +197,10 @@ void sf_emit_plan_c(sf_writer *w, const sf_planned *p) {
            p->in->files[0].name, p->in->files[1].name, p->plan.gen_hash);
     sf_put(w, " * The one table of what this engine can run; device/plan.h says what the fields mean. */\n");
     sf_put(w, "#include \"device/plan.h\"\n\n#include <stddef.h>\n\n");
-    put_isas(w, p);
+    if (p->in->machine.cuda)
+        put_sources(w, &p->plan);
+    else
+        put_isas(w, p);
     put_weights(w, &p->plan);
     put_kernels(w, p);
     put_routes(w, &p->plan);

@@ -63,6 +63,8 @@ static sf_code prelude(expander *x) {
     char buf[64];
     x->next_line = 0; /* the template's own lines are over for a while */
     SF_TRY(sf_buf_printf(o, x->err, "#define KERNEL_NAME %s\n", x->kernel_name));
+    if (strcmp(x->t->backend, "cuda") == 0)
+        SF_TRY(sf_buf_printf(o, x->err, "#define KERNEL_LAUNCH %s_launch\n", x->kernel_name));
     for (int i = 0; i < x->t->n_params; i++) {
         const sf_param *p = &x->t->params[i];
         const char *text = sf_param_text(p, x->values[i], buf, sizeof buf), *name = p->name.text;

@@ -1,6 +1,7 @@
 #include "inputs.h"
 
 #include "base/hash.h"
+#include "include.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,9 +13,8 @@ static const char *base_name(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-/* Reads a file into the arena and records it as an input. */
-static sf_code read_input(sf_arena *a, sf_inputs *in, const char *path, const char *folder, size_t max,
-                          const char **text, size_t *len, sf_err *err) {
+sf_code sf_inputs_read_file(sf_arena *a, sf_inputs *in, const char *path, const char *folder, size_t max,
+                            const char **text, size_t *len, sf_err *err) {
     sf_buf b = {0};
     sf_input *f = &in->files[in->n_files];
     sf_code rc = sf_buf_read_file(&b, path, max, err);
@@ -33,7 +33,7 @@ static sf_code read_yaml(sf_arena *a, sf_inputs *in, const char *path, const cha
                          sf_yaml_node **root, sf_err *err) {
     const char *text = NULL;
     size_t len = 0;
-    SF_TRY(read_input(a, in, path, folder, SF_YAML_MAX_BYTES, &text, &len, err));
+    SF_TRY(sf_inputs_read_file(a, in, path, folder, SF_YAML_MAX_BYTES, &text, &len, err));
     return sf_yaml_parse(a, path, text, len, root, err);
 }
 
@@ -81,18 +81,20 @@ done:
     return rc;
 }
 
-static sf_code read_templates(sf_arena *a, const char *template_dir, sf_inputs *in, sf_err *err) {
+/* sources [SF_TEMPLATES_MAX]: their texts. */
+static sf_code read_templates(sf_arena *a, const char *template_dir, sf_inputs *in, const char **sources,
+                              sf_err *err) {
     const char *names[SF_TEMPLATES_MAX];
     int n = 0;
     const char *folder = sf_arena_printf(a, "templates/%s", in->machine.backend);
     const char *dir = sf_arena_printf(a, "%s/%s", template_dir, in->machine.backend);
     if (!folder || !dir) return sf_arena_full(err);
-    SF_TRY(sf_inputs_list(a, dir, ".c", SF_TEMPLATES_MAX, names, &n, err));
+    SF_TRY(sf_inputs_list(a, dir, in->machine.cuda ? ".cu" : ".c", SF_TEMPLATES_MAX, names, &n, err));
     for (int i = 0; i < n; i++) {
         const char *path = sf_arena_printf(a, "%s/%s", dir, names[i]), *text = NULL;
         size_t len = 0;
         if (!path) return sf_arena_full(err);
-        SF_TRY(read_input(a, in, path, folder, SF_TEMPLATE_MAX_BYTES, &text, &len, err));
+        SF_TRY(sf_inputs_read_file(a, in, path, folder, SF_TEMPLATE_MAX_BYTES, &text, &len, err));
         SF_TRY(
             sf_template_parse(a, path, in->files[in->n_files - 1].name, text, len, &in->templates[i], err));
         for (int j = 0; j < i; j++)
@@ -100,6 +102,7 @@ static sf_code read_templates(sf_arena *a, const char *template_dir, sf_inputs *
                 return SF_FAIL_AT(err, SF_INVALID, ((sf_loc){path, 1, 1}),
                                   "template %s is in %s too, expected distinct names", in->templates[i]->name,
                                   in->templates[j]->path);
+        sources[i] = text;
         in->n_templates = i + 1;
     }
     return SF_OK;
@@ -114,9 +117,11 @@ static sf_code read_snippets(sf_arena *a, const char *template_dir, sf_inputs *i
     for (int i = 0; i < n; i++) {
         sf_snippet *s = &in->snippets[i];
         const char *path = sf_arena_printf(a, "%s/%s", dir, names[i]);
+        s->path = path;
         s->name = sf_arena_printf(a, "snippets/%s", names[i]);
         if (!path || !s->name) return sf_arena_full(err);
-        SF_TRY(read_input(a, in, path, "templates/snippets", SF_TEMPLATE_MAX_BYTES, &s->text, &s->len, err));
+        SF_TRY(sf_inputs_read_file(a, in, path, "templates/snippets", SF_TEMPLATE_MAX_BYTES, &s->text,
+                                   &s->len, err));
         in->n_snippets = i + 1;
     }
     return SF_OK;
@@ -124,6 +129,7 @@ static sf_code read_snippets(sf_arena *a, const char *template_dir, sf_inputs *i
 
 sf_code sf_inputs_read(sf_arena *a, const char *model_path, const char *config_path, const char *template_dir,
                        sf_inputs **out, sf_err *err) {
+    const char *sources[SF_TEMPLATES_MAX];
     sf_yaml_node *root = NULL;
     sf_inputs *in = sf_arena_alloc(a, 1, sizeof *in);
     if (!in) return sf_arena_full(err);
@@ -131,8 +137,11 @@ sf_code sf_inputs_read(sf_arena *a, const char *model_path, const char *config_p
     SF_TRY(sf_model_read(root, model_path, &in->model, err));
     SF_TRY(read_yaml(a, in, config_path, "build-configs", &root, err));
     SF_TRY(sf_machine_read(root, config_path, &in->machine, err));
-    SF_TRY(read_templates(a, template_dir, in, err));
-    SF_TRY(read_snippets(a, template_dir, in, err));
+    SF_TRY(read_templates(a, template_dir, in, sources, err));
+    if (in->machine.cuda)
+        SF_TRY(sf_include_read(a, template_dir, sources, in, err));
+    else
+        SF_TRY(read_snippets(a, template_dir, in, err));
     *out = in;
     return SF_OK;
 }

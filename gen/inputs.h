@@ -18,7 +18,8 @@ typedef struct sf_input {
 } sf_input;
 
 typedef struct sf_snippet {
-    const char *name; /* "snippets/vec.h", as it is included */
+    const char *name; /* "snippets/vec.h" or "device/cuda/pass_block.h", as it is included */
+    const char *path; /* for messages */
     const char *text;
     size_t len;
 } sf_snippet;
@@ -28,13 +29,14 @@ typedef struct sf_inputs {
     sf_machine machine;
     int n_templates, n_snippets, n_files;
     sf_template *templates[SF_TEMPLATES_MAX]; /* of the backend, by file name */
-    sf_snippet snippets[SF_SNIPPETS_MAX];     /* all, by file name */
+    sf_snippet snippets[SF_SNIPPETS_MAX];     /* cpu: all, by file name; cuda: those that templates reach */
     sf_input files[SF_INPUTS_MAX];            /* model, config, templates, snippets */
 } sf_inputs;
 
 /* Reads model, build configuration, and every template of its backend and snippet under template_dir
- * (template_dir/cpu/<name>.c, template_dir/snippets/<name>.h). A folder that is absent counts as empty. Paths
- * are borrowed. The result lives in the arena. */
+ * (template_dir/cpu/<name>.c, template_dir/snippets/<name>.h; for cuda template_dir/cuda/<name>.cu and what
+ * they include, include.h). A folder that is absent counts as empty. Paths are borrowed. The result lives in
+ * the arena. */
 SF_CHECKED sf_code sf_inputs_read(sf_arena *a, const char *model_path, const char *config_path,
                                   const char *template_dir, sf_inputs **out, sf_err *err);
 

@@ -8,9 +8,31 @@ const char *sf_machine_isa_name(sf_isa isa) {
     return isa_names[isa];
 }
 
+int sf_machine_bucket(const sf_machine *m, int rows) {
+    int i = 0;
+    while (i < m->n_buckets - 1 && m->buckets[i] < rows)
+        i++;
+    return m->buckets[i];
+}
+
+int sf_machine_tile(const sf_machine *m, int n, int k, int tiles) {
+    for (int i = 0; i < m->n_tiles; i++)
+        if (m->tiles[i].n == n && m->tiles[i].k == k) return m->tiles[i].tile;
+    int share = (tiles + m->sms - 1) / m->sms;
+    return share < 1 ? 1 : share > SF_TILE_MAX ? SF_TILE_MAX : share;
+}
+
+/* A key of the other backend would be read by nobody. */
+static sf_code refuse_key(const sf_yaml_node *root, const char *key, const char *backend, sf_err *err) {
+    const sf_yaml_node *n = sf_yaml_find(root, key);
+    if (!n) return SF_OK;
+    return SF_FAIL_AT(err, SF_INVALID, n->key_loc, "%s stands with backend %s, expected it with %s only", key,
+                      backend, strcmp(backend, "cpu") == 0 ? "cuda" : "cpu");
+}
+
 static sf_code read_isas(const sf_yaml_node *root, sf_machine *m, sf_err *err) {
     const sf_yaml_node *list = NULL;
-    if (strcmp(m->backend, "cpu") != 0) return SF_OK;
+    if (m->cuda) return refuse_key(root, "isa", m->backend, err);
     SF_TRY(sf_yaml_get_list(root, "isa", SF_ISA_COUNT, &list, err));
     for (const sf_yaml_node *n = list->first; n; n = n->next) {
         int isa = 0;
@@ -23,6 +45,44 @@ static sf_code read_isas(const sf_yaml_node *root, sf_machine *m, sf_err *err) {
         return SF_FAIL_AT(err, SF_INVALID, list->loc,
                           "isa lacks generic, expected it (what every machine can run)");
     return SF_OK;
+}
+
+static sf_code read_tiles(const sf_yaml_node *root, sf_machine *m, sf_err *err) {
+    static const char *const keys[] = {"n", "k", "tile", NULL};
+    const sf_yaml_node *list = NULL;
+    if (!sf_yaml_find(root, "tiles")) return SF_OK;
+    SF_TRY(sf_yaml_get_list(root, "tiles", SF_MACHINE_TILES_MAX, &list, err));
+    for (const sf_yaml_node *n = list->first; n; n = n->next) {
+        sf_tile *t = &m->tiles[m->n_tiles];
+        if (n->kind != SF_YAML_MAP)
+            return SF_FAIL_AT(err, SF_INVALID, n->loc, "tiles has a value, expected mappings {n, k, tile}");
+        SF_TRY(sf_yaml_check_keys(n, "tiles", keys, err));
+        SF_TRY(sf_yaml_get_int(n, "n", 1, 1 << 20, &t->n, err));
+        SF_TRY(sf_yaml_get_int(n, "k", 1, 1 << 20, &t->k, err));
+        SF_TRY(sf_yaml_get_int(n, "tile", 1, SF_TILE_MAX, &t->tile, err));
+        for (int i = 0; i < m->n_tiles; i++)
+            if (m->tiles[i].n == t->n && m->tiles[i].k == t->k)
+                return SF_FAIL_AT(err, SF_INVALID, n->loc, "tiles has [%d, %d] twice, expected it once", t->n,
+                                  t->k);
+        m->n_tiles++;
+    }
+    return SF_OK;
+}
+
+static sf_code read_gpu(const sf_yaml_node *root, sf_machine *m, sf_err *err) {
+    static const char *const keys[] = {"arch", "sms", NULL};
+    static const char *const archs[] = {"sm_90a", NULL};
+    const sf_yaml_node *map = NULL;
+    int arch = 0;
+    if (!m->cuda) {
+        SF_TRY(refuse_key(root, "gpu", m->backend, err));
+        return refuse_key(root, "tiles", m->backend, err);
+    }
+    SF_TRY(sf_yaml_get_map(root, "gpu", keys, &map, err));
+    SF_TRY(sf_yaml_get_word(map, "arch", archs, &arch, err));
+    m->arch = archs[arch];
+    SF_TRY(sf_yaml_get_int(map, "sms", 1, 1024, &m->sms, err));
+    return read_tiles(root, m, err);
 }
 
 static sf_code read_measured(const sf_yaml_node *root, sf_machine *m, sf_err *err) {
@@ -47,6 +107,11 @@ static sf_code read_rows(const sf_yaml_node *root, sf_machine *m, sf_err *err) {
         if (m->buckets[i] <= last)
             return SF_FAIL_AT(err, SF_INVALID, n->loc, "row_buckets has %d after %d, expected ascending",
                               m->buckets[i], last);
+        /* the kernels' boxes of activations are 8, 16 ... 256 rows */
+        bool box = m->buckets[i] >= 8 && (m->buckets[i] & (m->buckets[i] - 1)) == 0;
+        if (m->cuda && m->buckets[i] <= 256 && !box)
+            return SF_FAIL_AT(err, SF_INVALID, n->loc,
+                              "row_buckets has %d, expected 8, 16, 32, 64, 128, 256 or more", m->buckets[i]);
         last = m->buckets[i];
     }
     if (last != m->max_rows)
@@ -64,6 +129,9 @@ static sf_code read_kv(const sf_yaml_node *root, sf_machine *m, sf_err *err) {
     if (m->kv_page % 16)
         return SF_FAIL_AT(err, SF_INVALID, sf_yaml_find(map, "page")->loc,
                           "page is %d, expected a multiple of 16", m->kv_page);
+    if (m->cuda && m->kv_page != 64)
+        return SF_FAIL_AT(err, SF_INVALID, sf_yaml_find(map, "page")->loc,
+                          "page is %d, expected 64 (a tile of the cuda kernels)", m->kv_page);
     return sf_yaml_get_int(map, "pages", 1, 1 << 24, &m->kv_pages, err);
 }
 
@@ -128,10 +196,26 @@ static sf_code read_tunes(const sf_yaml_node *root, sf_machine *m, sf_err *err) 
 }
 
 sf_code sf_machine_read(const sf_yaml_node *root, const char *file, sf_machine *out, sf_err *err) {
-    static const char *const keys[] = {
-        "name",    "backend",         "isa",  "measured", "row_buckets", "max_rows",      "max_logit_rows",
-        "context", "max_seqs",        "kv",   "window",   "verify_wait", "prefill_chunk", "policy",
-        "weights", "tensor_parallel", "tune", NULL};
+    static const char *const keys[] = {"name",
+                                       "backend",
+                                       "isa",
+                                       "measured",
+                                       "row_buckets",
+                                       "max_rows",
+                                       "max_logit_rows",
+                                       "context",
+                                       "max_seqs",
+                                       "kv",
+                                       "window",
+                                       "verify_wait",
+                                       "prefill_chunk",
+                                       "policy",
+                                       "weights",
+                                       "tensor_parallel",
+                                       "tune",
+                                       "gpu",
+                                       "tiles",
+                                       NULL};
     static const char *const backends[] = {"cpu", "cuda", NULL};
     sf_machine m = {.file = file};
     int backend = 0;
@@ -139,8 +223,10 @@ sf_code sf_machine_read(const sf_yaml_node *root, const char *file, sf_machine *
     SF_TRY(sf_yaml_get_name(root, "name", &m.name, err));
     SF_TRY(sf_yaml_get_word(root, "backend", backends, &backend, err));
     m.backend = backends[backend];
+    m.cuda = backend == 1;
     m.backend_loc = sf_yaml_find(root, "backend")->loc;
     SF_TRY(read_isas(root, &m, err));
+    SF_TRY(read_gpu(root, &m, err));
     SF_TRY(read_measured(root, &m, err));
     SF_TRY(read_rows(root, &m, err));
     SF_TRY(read_kv(root, &m, err));

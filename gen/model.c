@@ -23,7 +23,7 @@ static sf_code refuse_features(const sf_yaml_node *root, sf_err *err) {
 static sf_code check_kind(const sf_yaml_node *map, const char *what, const char *const *known,
                           const char *computed, sf_err *err) {
     int i = 0;
-    const char *key = strcmp(what, "norm") == 0 || strcmp(what, "rope") == 0 ? "kind" : what;
+    const char *key = strcmp(what, "norm") == 0 ? "kind" : what;
     SF_TRY(sf_yaml_get_word(map, key, known, &i, err));
     if (strcmp(known[i], computed) == 0) return SF_OK;
     return SF_FAIL_AT(err, SF_UNSUPPORTED, sf_yaml_find(map, key)->loc,
@@ -60,11 +60,37 @@ static sf_code check_shapes(const sf_yaml_node *root, const sf_model_desc *d, sf
     return SF_OK;
 }
 
+/* Kinds come before keys: what a yarn rope needs differs from what this generator reads. */
+static sf_code read_rope(const sf_yaml_node *root, sf_model_desc *d, sf_err *err) {
+    static const char *const kinds[] = {"default", "llama3", "linear", "yarn", "none", NULL};
+    static const char *const plain_keys[] = {"kind", "theta", NULL};
+    static const char *const scaled_keys[] = {
+        "kind", "theta", "factor", "low_freq_factor", "high_freq_factor", "original_context", NULL};
+    const sf_yaml_node *map = NULL;
+    int kind = 0;
+    SF_TRY(sf_yaml_get_map(root, "rope", NULL, &map, err));
+    SF_TRY(sf_yaml_get_word(map, "kind", kinds, &kind, err));
+    if (kind > 1)
+        return SF_FAIL_AT(err, SF_UNSUPPORTED, sf_yaml_find(map, "kind")->loc,
+                          "rope %s is not computed by this generator, expected default or llama3",
+                          kinds[kind]);
+    d->rope_kind = kinds[kind];
+    SF_TRY(sf_yaml_check_keys(map, "rope", kind == 1 ? scaled_keys : plain_keys, err));
+    SF_TRY(sf_yaml_get_num(map, "theta", 1, 1e12, &d->rope_theta, err));
+    if (kind == 0) return SF_OK;
+    SF_TRY(sf_yaml_get_num(map, "factor", 1, 1024, &d->rope_factor, err));
+    SF_TRY(sf_yaml_get_num(map, "low_freq_factor", 0.001, 1024, &d->rope_low_freq, err));
+    SF_TRY(sf_yaml_get_num(map, "high_freq_factor", 0.001, 1024, &d->rope_high_freq, err));
+    if (d->rope_high_freq <= d->rope_low_freq)
+        return SF_FAIL_AT(err, SF_INVALID, sf_yaml_find(map, "high_freq_factor")->loc,
+                          "high_freq_factor is %g, expected over low_freq_factor (%g)", d->rope_high_freq,
+                          d->rope_low_freq);
+    return sf_yaml_get_int(map, "original_context", 16, 1 << 20, &d->rope_original_context, err);
+}
+
 static sf_code read_numerics(const sf_yaml_node *root, sf_model_desc *d, sf_err *err) {
     static const char *const norm_keys[] = {"kind", "eps", NULL};
     static const char *const norms[] = {"rmsnorm", "layernorm", NULL};
-    static const char *const rope_keys[] = {"kind", "theta", NULL};
-    static const char *const ropes[] = {"default", "linear", "llama3", "yarn", "none", NULL};
     static const char *const activations[] = {"silu", "gelu", "relu", NULL};
     static const char *const biases[] = {"none", "qkv", NULL};
     const sf_yaml_node *map = NULL;
@@ -74,11 +100,7 @@ static sf_code read_numerics(const sf_yaml_node *root, sf_model_desc *d, sf_err 
     SF_TRY(check_kind(map, "norm", norms, "rmsnorm", err));
     SF_TRY(sf_yaml_get_num(map, "eps", 1e-12, 0.1, &eps, err));
     d->norm_eps = (float)eps;
-    /* Kinds come before keys here: what a yarn rope needs differs from what this generator reads. */
-    SF_TRY(sf_yaml_get_map(root, "rope", NULL, &map, err));
-    SF_TRY(check_kind(map, "rope", ropes, "default", err));
-    SF_TRY(sf_yaml_check_keys(map, "rope", rope_keys, err));
-    SF_TRY(sf_yaml_get_num(map, "theta", 1, 1e12, &d->rope_theta, err));
+    SF_TRY(read_rope(root, d, err));
     SF_TRY(check_kind(root, "activation", activations, "silu", err));
     SF_TRY(sf_yaml_get_word(root, "biases", biases, &bias, err));
     d->qkv_bias = bias == 1;
@@ -87,15 +109,16 @@ static sf_code read_numerics(const sf_yaml_node *root, sf_model_desc *d, sf_err 
 
 static sf_code read_tokenizer(const sf_yaml_node *root, sf_model_desc *d, sf_err *err) {
     static const char *const keys[] = {"split", "bos", "add_bos", "eos", NULL};
-    static const char *const splits[] = {"smollm", "gpt2", "llama3", "qwen2", NULL};
+    static const char *const splits[] = {"smollm", "llama3", "gpt2", "qwen2", NULL};
     const sf_yaml_node *map = NULL;
     int split = 0;
     SF_TRY(sf_yaml_get_map(root, "tokenizer", keys, &map, err));
     SF_TRY(sf_yaml_get_word(map, "split", splits, &split, err));
-    if (split != 0)
-        return SF_FAIL_AT(err, SF_UNSUPPORTED, sf_yaml_find(map, "split")->loc,
-                          "the tokenizer split %s is not computed by this generator, expected smollm",
-                          splits[split]);
+    if (split > 1) /* the runtime refuses at load what it lacks of these */
+        return SF_FAIL_AT(
+            err, SF_UNSUPPORTED, sf_yaml_find(map, "split")->loc,
+            "the tokenizer split %s is not computed by this generator, expected smollm or llama3",
+            splits[split]);
     d->tokenizer_split = splits[split];
     const sf_yaml_node *bos = sf_yaml_find(map, "bos");
     d->bos = -1;

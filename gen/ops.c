@@ -26,6 +26,10 @@ int sf_dtype_bytes(sf_dtype d) {
     return d == SF_BF16 ? 2 : 4;
 }
 
+int sf_weight_tiles(const sf_weight_desc *w) {
+    return w->interleave ? (w->parts[0].rows + 7) / 8 : (w->n + 15) / 16;
+}
+
 static void build_bufs(const sf_model_desc *m, sf_ops *o) {
     int q = m->heads * m->head_dim, kv = m->kv_heads * m->head_dim;
     const sf_buf_desc bufs[] = {{SF_BUF_NONE, "none", SF_F32, 0, false},
@@ -83,7 +87,7 @@ static sf_op_spec *add_op(sf_ops *o, const char *name, sf_op op, sf_scope scope,
     return s;
 }
 
-static void build_attention(sf_ops *o, const sf_model_desc *m) {
+static void build_attention(sf_ops *o, const sf_model_desc *m, bool cuda) {
     int q = m->heads * m->head_dim, qkv = o->bufs[SF_BUF_QKV].cols;
     int norm = add_vector(o, "attn_norm", true, m->hidden, "blk.%d.attn_norm.weight");
     int w = add_matrix(o, "qkv", true, qkv, m->hidden, NULL);
@@ -97,6 +101,7 @@ static void build_attention(sf_ops *o, const sf_model_desc *m) {
     }
     add_op(o, "rope_append", SF_OP_ROPE_APPEND, SF_SCOPE_LAYER, SF_BUF_QKV, SF_BUF_Q, -1);
     add_op(o, "attention", SF_OP_ATTENTION, SF_SCOPE_LAYER, SF_BUF_Q, SF_BUF_ATTN, -1);
+    if (cuda) add_op(o, "attention_long", SF_OP_ATTENTION_LONG, SF_SCOPE_LAYER, SF_BUF_Q, SF_BUF_ATTN, -1);
     int out = add_matrix(o, "o", true, m->hidden, q, "blk.%d.attn_output.weight");
     add_op(o, "o", SF_OP_GEMM, SF_SCOPE_LAYER, SF_BUF_ATTN, SF_BUF_X, out)->epilogue = SF_EPILOGUE_ADD;
 }
@@ -128,6 +133,18 @@ static void build_head(sf_ops *o, const sf_model_desc *m, int embed) {
     add_op(o, "sample", SF_OP_SAMPLE, SF_SCOPE_HEAD, SF_BUF_LOGITS, SF_BUF_NONE, -1);
 }
 
+/* Every matrix, the embedding too, so that a tied head and an untied one read the same form. */
+static void pack_in_tiles(sf_ops *o, const sf_machine *mc) {
+    for (int i = 0; i < o->n_weights; i++) {
+        sf_weight_desc *w = &o->weights[i];
+        if (w->format != SF_W_BF16) continue;
+        w->format = SF_W_BF16_MMA;
+        w->tile = sf_machine_tile(mc, w->n, w->k, sf_weight_tiles(w));
+    }
+    for (int i = 0; i < o->n; i++)
+        if (o->ops[i].desc.weight >= 0) o->ops[i].tile = o->weights[o->ops[i].desc.weight].tile;
+}
+
 static sf_code describe(sf_arena *a, sf_ops *o, sf_err *err) {
     for (int i = 0; i < o->n; i++) {
         sf_op_spec *s = &o->ops[i];
@@ -146,15 +163,16 @@ static sf_code describe(sf_arena *a, sf_ops *o, sf_err *err) {
     return SF_OK;
 }
 
-sf_code sf_ops_build(sf_arena *a, const sf_model *m, sf_ops *out, sf_err *err) {
+sf_code sf_ops_build(sf_arena *a, const sf_model *m, const sf_machine *mc, sf_ops *out, sf_err *err) {
     const sf_model_desc *d = &m->desc;
     sf_ops o = {0};
     build_bufs(d, &o);
     int embed = add_matrix(&o, "tok_embd", false, d->vocab, d->hidden, "token_embd.weight");
     add_op(&o, "embed", SF_OP_EMBED, SF_SCOPE_PRE, SF_BUF_TOKENS, SF_BUF_X, embed);
-    build_attention(&o, d);
+    build_attention(&o, d, mc->cuda);
     build_mlp(&o, d);
     build_head(&o, d, embed);
+    if (mc->cuda) pack_in_tiles(&o, mc);
     SF_TRY(describe(a, &o, err));
     *out = o;
     return SF_OK;

@@ -9,6 +9,7 @@
 typedef struct source {
     const char *word;
     bool integer;
+    bool clamped; /* into the parameter's range */
     double number;
 } source;
 
@@ -24,12 +25,14 @@ static bool op_source(const char *field, const sf_op_spec *op, source *out) {
         out->number = op->desc.bias >= 0;
     else if (strcmp(field, "input_rows") == 0)
         out->number = op->gathered;
+    else if (strcmp(field, "tile") == 0)
+        out->number = op->tile;
     else
         return false;
     return true;
 }
 
-static bool find_source(const sf_inputs *in, const sf_op_spec *op, const char *from, source *out) {
+static bool find_source(const sf_inputs *in, const sf_op_spec *op, int rows, const char *from, source *out) {
     const sf_model_desc *m = &in->model.desc;
     const sf_machine *c = &in->machine;
     const struct {
@@ -47,8 +50,14 @@ static bool find_source(const sf_inputs *in, const sf_op_spec *op, const char *f
                  {"config.kv_page", true, c->kv_page},
                  {"config.max_rows", true, c->max_rows},
                  {"config.max_logit_rows", true, c->max_logit_rows},
+                 {"config.sms", true, c->sms},
+                 {"config.few_rows", true, SF_FEW_ROWS},
                  {"config.context", true, c->context < m->context ? c->context : m->context}};
     if (strncmp(from, "op.", 3) == 0) return op_source(from + 3, op, out);
+    if (strcmp(from, "bucket.rows") == 0) {
+        *out = (source){.integer = true, .clamped = true, .number = sf_machine_bucket(c, rows)};
+        return true;
+    }
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (strcmp(table[i].name, from) == 0) {
             *out = (source){.integer = table[i].integer, .number = table[i].number};
@@ -57,14 +66,14 @@ static bool find_source(const sf_inputs *in, const sf_op_spec *op, const char *f
     return false;
 }
 
-static sf_code from_source(const sf_inputs *in, const sf_op_spec *op, const sf_template *t, const sf_param *p,
-                           sf_value *out, sf_err *err) {
+static sf_code from_source(const sf_inputs *in, const sf_op_spec *op, int rows, const sf_template *t,
+                           const sf_param *p, sf_value *out, sf_err *err) {
     source s = {0};
     char msg[160];
-    if (!find_source(in, op, p->from.text, &s))
-        return sf_template_fail(t, p->line, p->from.col, SF_INVALID, err,
-                                "the source '%.40s' is unknown, expected op.*, model.* or config.*",
-                                p->from.text);
+    if (!find_source(in, op, rows, p->from.text, &s))
+        return sf_template_fail(
+            t, p->line, p->from.col, SF_INVALID, err,
+            "the source '%.40s' is unknown, expected op.*, model.*, config.* or bucket.rows", p->from.text);
     bool fits = s.word ? p->kind == SF_PARAM_ENUM : p->kind == (s.integer ? SF_PARAM_INT : SF_PARAM_FLOAT);
     if (!fits)
         return sf_template_fail(t, p->line, p->from.col, SF_INVALID, err, "%s is %s, expected the type of %s",
@@ -78,6 +87,7 @@ static sf_code from_source(const sf_inputs *in, const sf_op_spec *op, const sf_t
         return sf_template_fail(t, p->line, p->name.col, SF_INVALID, err, "parameter %s of op %s is %s",
                                 p->name.text, op->desc.name, msg);
     }
+    if (s.clamped && p->ranged) s.number = s.number < p->lo ? p->lo : s.number > p->hi ? p->hi : s.number;
     *out = p->kind == SF_PARAM_INT ? (sf_value){.i = (int64_t)s.number} : (sf_value){.f = s.number};
     if (sf_param_in_range(p, *out, msg, sizeof msg)) return SF_OK;
     return sf_template_fail(t, p->line, p->name.col, SF_INVALID, err, "parameter %s of op %s is %s",
@@ -91,15 +101,15 @@ static const sf_tune *find_tune(const sf_machine *c, const char *template, const
     return NULL;
 }
 
-sf_code sf_params_resolve(const sf_inputs *in, const sf_op_spec *op, const sf_template *t, sf_value *values,
-                          sf_err *err) {
+sf_code sf_params_resolve(const sf_inputs *in, const sf_op_spec *op, int rows, const sf_template *t,
+                          sf_value *values, sf_err *err) {
     for (int i = 0; i < t->n_params; i++) {
         const sf_param *p = &t->params[i];
         const sf_tune *tune = find_tune(&in->machine, t->name, p->name.text);
         char msg[160];
         values[i] = p->def;
         if (p->from.text) {
-            SF_TRY(from_source(in, op, t, p, &values[i], err));
+            SF_TRY(from_source(in, op, rows, t, p, &values[i], err));
         } else if (tune && sf_param_value(p, tune->value, &values[i], msg, sizeof msg) != SF_OK) {
             return SF_FAIL_AT(err, SF_INVALID, tune->value_loc, "%s of template %s is %s", p->name.text,
                               t->name, msg);

@@ -2,6 +2,7 @@
 
 #include "cost.h"
 #include "expand.h"
+#include "include.h"
 
 #include <string.h>
 
@@ -22,6 +23,7 @@ static bool better(const sf_template *t, const sf_template *than, sf_class cls) 
     return t->rows_lo > than->rows_lo;
 }
 
+/* NULL: an op that has nothing to do at so few rows. */
 static sf_code choose(const planner *pl, const sf_op_desc *op, sf_class cls, int rows,
                       const sf_template **out) {
     const sf_template *best = NULL, *other = NULL;
@@ -42,7 +44,7 @@ static sf_code choose(const planner *pl, const sf_op_desc *op, sf_class cls, int
     if (!any)
         return SF_FAIL_AT(pl->err, SF_UNSUPPORTED, loc, "backend %s: no template for op %s (class %s)",
                           pl->in->machine.backend, sf_op_name(op->op), sf_class_name(cls));
-    if (!best)
+    if (!best && !(op->op == SF_OP_ATTENTION_LONG && rows <= SF_FEW_ROWS))
         return SF_FAIL_AT(pl->err, SF_UNSUPPORTED, loc,
                           "backend %s: no template of class %s covers %d rows of op %s (%s)",
                           pl->in->machine.backend, sf_class_name(cls), rows, sf_op_name(op->op), op->name);
@@ -55,9 +57,9 @@ static sf_code choose(const planner *pl, const sf_op_desc *op, sf_class cls, int
 }
 
 /* The kernel of a template with these values: one that is planned already, or a new one. */
-static sf_code find_kernel(planner *pl, int op, const sf_template *t, int *out) {
+static sf_code find_kernel(planner *pl, int op, const sf_template *t, int rows, int *out) {
     sf_value values[SF_PARAMS_MAX] = {{0}};
-    SF_TRY(sf_params_resolve(pl->in, &pl->p->ops.ops[op], t, values, pl->err));
+    SF_TRY(sf_params_resolve(pl->in, &pl->p->ops.ops[op], rows, t, values, pl->err));
     for (int i = 0; i < pl->n_kernels; i++) {
         const sf_planned_kernel *k = &pl->p->kernels[i];
         bool same = k->t == t;
@@ -77,24 +79,52 @@ static sf_code find_kernel(planner *pl, int op, const sf_template *t, int *out) 
     return SF_OK;
 }
 
-/* Routes of an op in a class: runs of row counts that one kernel serves. */
+/* Routes of an op in a class: runs of row counts that one kernel serves. Another template or another row
+ * bucket may mean another kernel. */
 static sf_code route_op(planner *pl, int op, sf_class cls) {
     sf_op_desc *d = &pl->p->ops.ops[op].desc;
     const sf_machine *mc = &pl->in->machine;
     int limit = d->scope == SF_SCOPE_HEAD ? mc->max_logit_rows : mc->max_rows, n = 0;
-    sf_route *routes = sf_arena_alloc(pl->arena, (size_t)pl->in->n_templates * 2 + 1, sizeof *routes);
+    size_t most = (size_t)pl->in->n_templates * 2 + 1 + (size_t)mc->n_buckets;
+    sf_route *routes = sf_arena_alloc(pl->arena, most, sizeof *routes);
     if (!routes) return sf_arena_full(pl->err);
     const sf_template *last = NULL;
+    int last_bucket = 0;
     for (int rows = 1; rows <= limit; rows++) {
         const sf_template *t = NULL;
+        int bucket = sf_machine_bucket(mc, rows), kernel = -1;
         SF_TRY(choose(pl, d, cls, rows, &t));
-        if (t != last) SF_TRY(find_kernel(pl, op, t, &routes[n++].kernel));
+        if (t != last || bucket != last_bucket) {
+            if (t) SF_TRY(find_kernel(pl, op, t, rows, &kernel));
+            if (n == 0 || kernel != routes[n - 1].kernel) routes[n++].kernel = kernel;
+        }
         last = t;
+        last_bucket = bucket;
         routes[n - 1].rows_max = rows;
         routes[n - 1].us_at_max = sf_cost_op(mc, d, cls, rows).us;
     }
     d->n_routes[cls] = n;
     d->routes[cls] = routes;
+    return SF_OK;
+}
+
+/* CUDA: what the kernels are compiled from. */
+static sf_code fill_sources(planner *pl, sf_kernel *table) {
+    bool used[SF_SNIPPETS_MAX] = {false};
+    sf_plan *plan = &pl->p->plan;
+    sf_source_file *headers = sf_arena_alloc(pl->arena, (size_t)pl->in->n_snippets + 1, sizeof *headers);
+    if (!headers) return sf_arena_full(pl->err);
+    for (int i = 0; i < pl->n_kernels; i++) {
+        const sf_planned_kernel *k = &pl->p->kernels[i];
+        table[i].source = k->text;
+        SF_TRY(sf_include_mark(pl->in, k->t->path, k->text, used, pl->err));
+    }
+    for (int i = 0; i < pl->in->n_snippets; i++)
+        if (used[i])
+            headers[plan->n_headers++] = (sf_source_file){pl->in->snippets[i].name, pl->in->snippets[i].text};
+    plan->headers = headers;
+    plan->arch = pl->in->machine.arch;
+    plan->sms = pl->in->machine.sms;
     return SF_OK;
 }
 
@@ -121,7 +151,11 @@ static sf_code expand_kernels(planner *pl) {
     }
     plan->kernels = table;
     plan->n_kernels = pl->n_kernels;
-    return SF_OK;
+    return pl->in->machine.cuda ? fill_sources(pl, table) : SF_OK;
+}
+
+const char *sf_route_name(const sf_plan *p, const sf_route *r) {
+    return r->kernel < 0 ? "none" : p->kernels[r->kernel].name;
 }
 
 static sf_code fill_buckets(planner *pl) {
@@ -186,7 +220,7 @@ sf_code sf_planned_build(sf_arena *a, const sf_inputs *in, sf_planned **out, sf_
     p->in = in;
     p->kernels = sf_arena_alloc(a, SF_KERNELS_MAX, sizeof *p->kernels);
     if (!p->kernels) return sf_arena_full(err);
-    SF_TRY(sf_ops_build(a, &in->model, &p->ops, err));
+    SF_TRY(sf_ops_build(a, &in->model, &in->machine, &p->ops, err));
     sf_cost_fill(&in->model.desc, &p->ops);
     SF_TRY(sf_params_check_tunes(in, err));
     for (int i = 0; i < p->ops.n; i++)

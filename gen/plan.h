@@ -24,6 +24,9 @@ typedef struct sf_planned {
     sf_planned_kernel *kernels; /* [plan.n_kernels] */
 } sf_planned;
 
+/* The kernel's name, or "none". */
+const char *sf_route_name(const sf_plan *p, const sf_route *r);
+
 /* Plans. Everything lives in the arena. Errors: SF_INVALID (a row count that no template covers, a tuned
  * parameter that does not exist, two templates for the same rows), and the expander's. */
 SF_CHECKED sf_code sf_planned_build(sf_arena *a, const sf_inputs *in, sf_planned **out, sf_err *err);

@@ -1,6 +1,7 @@
 #include "plan_priv.h"
 
 #include "base/hash.h"
+#include "include.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -9,25 +10,6 @@ static void hash_number(sf_sha256 *h, const char *name, double v) {
     char buf[64];
     snprintf(buf, sizeof buf, "%s %.17g", name, v);
     sf_sha256_add_str(h, buf);
-}
-
-/* Marks the snippets that a text includes, and those that they include. */
-static sf_code mark_snippets(const sf_inputs *in, const char *path, const char *text, bool *used,
-                             sf_err *err) {
-    for (const char *s = strstr(text, "#include \"snippets/"); s; s = strstr(s, "#include \"snippets/")) {
-        s += strlen("#include \"");
-        size_t len = strcspn(s, "\"\n");
-        int found = -1;
-        for (int i = 0; i < in->n_snippets; i++)
-            if (strlen(in->snippets[i].name) == len && memcmp(in->snippets[i].name, s, len) == 0) found = i;
-        if (found < 0)
-            return SF_FAIL_AT(err, SF_NOT_FOUND, ((sf_loc){path, 0, 0}),
-                              "includes %.*s, expected it in templates/", len < 80 ? (int)len : 80, s);
-        if (used[found]) continue;
-        used[found] = true;
-        SF_TRY(mark_snippets(in, in->snippets[found].name, in->snippets[found].text, used, err));
-    }
-    return SF_OK;
 }
 
 /* Which ids begin a prompt and end an answer: with others, the same request is answered with other tokens. */
@@ -47,6 +29,13 @@ static void hash_schedule(sf_sha256 *h, const sf_planned *p) {
     hash_number(h, "head_dim", m->head_dim);
     hash_number(h, "norm_eps", (double)m->norm_eps);
     hash_number(h, "rope_theta", m->rope_theta);
+    if (m->rope_factor > 0) { /* frequencies are scaled */
+        sf_sha256_add_str(h, m->rope_kind);
+        hash_number(h, "rope_factor", m->rope_factor);
+        hash_number(h, "rope_low_freq", m->rope_low_freq);
+        hash_number(h, "rope_high_freq", m->rope_high_freq);
+        hash_number(h, "rope_original_context", m->rope_original_context);
+    }
     hash_ids(h, m);
     for (int i = 0; i < p->ops.n; i++) {
         const sf_op_spec *s = &p->ops.ops[i];
@@ -67,7 +56,7 @@ static sf_code pinned_hash(const sf_planned *p, char out[65], sf_err *err) {
         const sf_planned_kernel *k = &p->kernels[i];
         bool other[SF_SNIPPETS_MAX] = {false}; /* a fast kernel's are looked for, and hashed nowhere */
         bool pinned = p->plan.kernels[i].cls == SF_CLASS_PINNED;
-        SF_TRY(mark_snippets(p->in, k->t->path, k->text, pinned ? used : other, err));
+        SF_TRY(sf_include_mark(p->in, k->t->path, k->text, pinned ? used : other, err));
     }
     sf_sha256 *h = sf_sha256_create();
     if (!h) return sf_arena_full(err);

@@ -7,7 +7,8 @@
 
 /* Types in a kernel's name: those of the operands that it reads most of. */
 static const char *types(sf_op op) {
-    return op == SF_OP_GEMM || op == SF_OP_ATTENTION || op == SF_OP_EMBED ? "bf16" : "f32";
+    bool half = op == SF_OP_GEMM || op == SF_OP_ATTENTION || op == SF_OP_ATTENTION_LONG || op == SF_OP_EMBED;
+    return half ? "bf16" : "f32";
 }
 
 /* <op>[_<site>]_<types>[_<tile>]_<backend>_<class> */
@@ -35,6 +36,11 @@ static sf_code check_name(const sf_planned_kernel *k, const char *name, sf_err *
     return SF_OK;
 }
 
+/* Kernels of one op for different sites: each is then named for its own. */
+static bool sites(const sf_planned_kernel *x, const sf_planned_kernel *y) {
+    return x->t->op == y->t->op && x->op != y->op;
+}
+
 sf_code sf_plan_name_kernels(sf_arena *a, const sf_inputs *in, const sf_ops *ops,
                              const sf_planned_kernel *kernels, sf_kernel *table, int n, sf_err *err) {
     const char *names[SF_KERNELS_MAX];
@@ -43,7 +49,8 @@ sf_code sf_plan_name_kernels(sf_arena *a, const sf_inputs *in, const sf_ops *ops
     for (int i = 0; i < n; i++) {
         bool shared = false;
         for (int j = 0; j < n; j++)
-            shared = shared || (j != i && strcmp(names[i], names[j]) == 0);
+            shared =
+                shared || (j != i && (strcmp(names[i], names[j]) == 0 || sites(&kernels[i], &kernels[j])));
         table[i].name = names[i];
         if (shared) SF_TRY(kernel_name(a, in, ops, &kernels[i], true, &table[i].name, err));
         SF_TRY(check_name(&kernels[i], table[i].name, err));
@@ -53,8 +60,7 @@ sf_code sf_plan_name_kernels(sf_arena *a, const sf_inputs *in, const sf_ops *ops
                     err, SF_INVALID, ((sf_loc){kernels[i].t->path, 0, 0}),
                     "gives a kernel named %s, as %s does, expected '//@ name' to tell them apart",
                     table[i].name, kernels[j].t->path);
-        table[i].file = sf_arena_printf(a, "kernels/%s.%s", table[i].name,
-                                        strcmp(in->machine.backend, "cuda") == 0 ? "cu" : "c");
+        table[i].file = sf_arena_printf(a, "kernels/%s.%s", table[i].name, in->machine.cuda ? "cu" : "c");
         if (!table[i].file) return sf_arena_full(err);
     }
     return SF_OK;

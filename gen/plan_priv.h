@@ -4,9 +4,10 @@
 
 #include "plan.h"
 
-/* The values of t's parameters for an op: sources, then tuned values, then defaults. */
-SF_CHECKED sf_code sf_params_resolve(const sf_inputs *in, const sf_op_spec *op, const sf_template *t,
-                                     sf_value *values, sf_err *err);
+/* The values of t's parameters for an op at a row count: sources, then tuned values, then defaults. The rows
+ * count by their bucket only. */
+SF_CHECKED sf_code sf_params_resolve(const sf_inputs *in, const sf_op_spec *op, int rows,
+                                     const sf_template *t, sf_value *values, sf_err *err);
 /* Every tuned value names a template and a parameter that has no source. */
 SF_CHECKED sf_code sf_params_check_tunes(const sf_inputs *in, sf_err *err);
 

@@ -28,10 +28,10 @@ void sf_put_bytes(sf_writer *w, const char *s, size_t len) {
 }
 
 /* Control characters: C has octal escapes, JSON has \u00XX. */
-static void put_quoted(sf_writer *w, const char *s, bool json) {
+static void put_quoted(sf_writer *w, const char *s, size_t len, bool json) {
     sf_put(w, "\"");
-    for (; *s; s++) {
-        unsigned char c = (unsigned char)*s;
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)s[i];
         if (c == '"' || c == '\\')
             sf_put(w, "\\%c", c);
         else if (c == '\n')
@@ -39,21 +39,25 @@ static void put_quoted(sf_writer *w, const char *s, bool json) {
         else if (c < 32 || c == 127)
             sf_put(w, json ? "\\u%04x" : "\\%03o", c);
         else
-            sf_put_bytes(w, s, 1);
+            sf_put_bytes(w, s + i, 1);
     }
     sf_put(w, "\"");
 }
 
 void sf_put_c_text(sf_writer *w, const char *s) {
     if (s)
-        put_quoted(w, s, false);
+        put_quoted(w, s, strlen(s), false);
     else
         sf_put(w, "NULL");
 }
 
+void sf_put_c_bytes(sf_writer *w, const char *s, size_t len) {
+    put_quoted(w, s, len, false);
+}
+
 void sf_put_json_text(sf_writer *w, const char *s) {
     if (s)
-        put_quoted(w, s, true);
+        put_quoted(w, s, strlen(s), true);
     else
         sf_put(w, "null");
 }

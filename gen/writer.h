@@ -14,6 +14,8 @@ void sf_put(sf_writer *w, const char *fmt, ...) __attribute__((format(printf, 2,
 void sf_put_bytes(sf_writer *w, const char *s, size_t len);
 /* A string literal with its quotes, or NULL and null for a NULL. Bytes over 127 pass as they are. */
 void sf_put_c_text(sf_writer *w, const char *s);
+/* Likewise, of len bytes. */
+void sf_put_c_bytes(sf_writer *w, const char *s, size_t len);
 void sf_put_json_text(sf_writer *w, const char *s);
 
 #endif

@@ -113,10 +113,17 @@ static int check_bits(bench_op &b, const gemm_kernel &g, const std::vector<int> 
 }
 
 static std::vector<gemm_kernel> family(const gemm_op &op) {
-    return {mma_kernel(op, 8),         mma_kernel(op, 16),         mma_kernel(op, 32),
-            wgmma_kernel(op, 64, 1),   wgmma_kernel(op, 64, 2),    wgmma_kernel(op, 128, 1),
-            wgmma_kernel(op, 128, 2),  wide_kernel(op, 128, 256, 1), wide_kernel(op, 128, 256, 2),
-            wide_kernel(op, 128, 128, 2), wide_kernel(op, 64, 128, 2)};
+    return {mma_kernel(op, 8),
+            mma_kernel(op, 16),
+            mma_kernel(op, 32),
+            wgmma_kernel(op, 64, 1),
+            wgmma_kernel(op, 64, 2),
+            wgmma_kernel(op, 128, 1),
+            wgmma_kernel(op, 128, 2),
+            wide_kernel(op, 1024, 128, 256, 1),
+            wide_kernel(op, 1024, 128, 256, 2),
+            wide_kernel(op, 1024, 128, 128, 2),
+            wide_kernel(op, 1024, 64, 128, 2)};
 }
 
 int gemm_check(const gemm_op &op) {

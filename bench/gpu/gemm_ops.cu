@@ -15,10 +15,8 @@ static std::string common(const gemm_op &op) {
 }
 
 gemm_kernel mma_kernel(const gemm_op &op, int rows) {
-    /* as many warps as hide a chain's latency, no more: idle ones poll barriers */
-    const int most = op.t <= 4 ? 4 : op.t <= 8 ? 2 : 1, split = std::min(rows / 8, most);
     return {"gemm_rows_mma",
-            common(op) + define("ROWS", rows) + define("TILES_WARP", 1) + define("SPLIT", split),
+            common(op) + define("ROWS", rows) + define("TILES_WARP", 1) + define("SPLIT", 0),
             "mma r" + std::to_string(rows), rows};
 }
 
@@ -27,9 +25,13 @@ gemm_kernel wgmma_kernel(const gemm_op &op, int rows, int cluster) {
             "wgmma r" + std::to_string(rows) + "c" + std::to_string(cluster), rows};
 }
 
-gemm_kernel wide_kernel(const gemm_op &op, int features, int rows, int cluster) {
-    return {"gemm_wide", common(op) + define("FEATURES", features) + define("ROWS", rows) + define("CLUSTER", cluster),
-            "wide m" + std::to_string(features) + "r" + std::to_string(rows) + "c" + std::to_string(cluster), rows};
+gemm_kernel wide_kernel(const gemm_op &op, int bucket, int features, int rows, int cluster) {
+    return {"gemm_wide",
+            common(op) + define("BUCKET", bucket) + define("FEATURES", features) + define("ROWS", rows) +
+                define("CLUSTER", cluster),
+            "wide w" + std::to_string(bucket) + "m" + std::to_string(features) + "r" + std::to_string(rows) + "c" +
+                std::to_string(cluster),
+            rows};
 }
 
 gemm_kernel gemm_pick(const gemm_op &op, int rows) {
@@ -38,8 +40,7 @@ gemm_kernel gemm_pick(const gemm_op &op, int rows) {
     if (rows <= 32) return mma_kernel(op, 32);
     if (rows <= 64) return wgmma_kernel(op, 64, 1);
     if (rows <= 128) return wgmma_kernel(op, 128, 1);
-    /* tiles that leave no multiprocessor idle come before large ones */
-    return wide_kernel(op, op.tiles() / 8 * ((rows + 255) / 256) >= 90 ? 128 : 64, 256, 2);
+    return wide_kernel(op, rows <= 256 ? 256 : rows <= 512 ? 512 : 1024, 0, 256, 2);
 }
 
 std::string pack_prelude(const gemm_op &op) {

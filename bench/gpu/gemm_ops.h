@@ -38,7 +38,8 @@ struct gemm_kernel {
 
 gemm_kernel mma_kernel(const gemm_op &op, int rows);
 gemm_kernel wgmma_kernel(const gemm_op &op, int rows, int cluster);
-gemm_kernel wide_kernel(const gemm_op &op, int features, int rows, int cluster);
+/* features 0: as the template chooses for the bucket */
+gemm_kernel wide_kernel(const gemm_op &op, int bucket, int features, int rows, int cluster);
 /* The one that the family offers for so many rows. */
 gemm_kernel gemm_pick(const gemm_op &op, int rows);
 std::string pack_prelude(const gemm_op &op);

@@ -71,6 +71,7 @@ static std::string nvrtc_build(const std::string &name, const std::string &sourc
 
 std::string kernel_compile(const std::string &name, const std::string &prelude) {
     std::string source = read_file(the_places.root + "/templates/cuda/" + name + ".cu");
+    if (source.empty()) source = read_file(the_places.root + "/bench/gpu/" + name + ".cu"); /* pack */
     const size_t from = source.find("//@ prelude"), to = source.find("//@ end");
     if (from == std::string::npos || to == std::string::npos) {
         std::fprintf(stderr, "%s: no template with a prelude\n", name.c_str());

@@ -145,6 +145,9 @@ typedef struct sf_model_desc {
     int n_eos, eos[8];
     const char *tokenizer_split; /* "smollm" */
     const char *chat_template;   /* NULL: the checkpoint's */
+    const char *rope_kind;       /* "default" (NULL too), or "llama3": frequencies scaled by the four below */
+    double rope_factor, rope_low_freq, rope_high_freq;
+    int rope_original_context;
 } sf_model_desc;
 
 typedef struct sf_plan {

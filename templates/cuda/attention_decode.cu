@@ -1,8 +1,8 @@
 //@ template attention_decode
 //@ op attention
 //@ backend cuda
-//@ class pinned
-//@ rows 1..64
+//@ class both
+//@ rows 1..
 //@ name d${HEAD_DIM}m${MT}
 //@ order: dims ascending in steps of 16; per tile of 64 keys a running maximum, keys ascending in steps of 16; chunks of CHUNK_TILES tiles from position 0 folded in ascending order (snippets/softmax.cuh)
 //@ param HEADS       int = 32 in 1..1024 from model.heads
@@ -14,7 +14,7 @@
 //@ param MT          int = 1 in 1..2
 //@ param STAGES      int = 3 in 2..6
 //@ param SPLIT_ROWS  int = 32 in 1..256
-//@ param TO_ROWS     int = 1048576 in 1..1048576
+//@ param TO_ROWS     int = 64 in 1..1048576 from config.few_rows   # longer segments are another kernel's
 //@ param GRID        int = 264 in 1..65536
 //@ prelude
 #ifndef KERNEL_NAME
@@ -22,7 +22,7 @@
 #define KERNEL_LAUNCH attention_decode_default_launch
 #endif
 enum { HEADS = 32, KV_HEADS = 8, HEAD_DIM = 128, PAGE = 64, CONTEXT = 8192 };
-enum { CHUNK_TILES = 4, MT = 1, STAGES = 3, SPLIT_ROWS = 32, TO_ROWS = 1048576, GRID = 264 };
+enum { CHUNK_TILES = 4, MT = 1, STAGES = 3, SPLIT_ROWS = 32, TO_ROWS = 64, GRID = 264 };
 //@ end
 #include "snippets/attention_few.cuh"
 
@@ -32,7 +32,8 @@ enum { CHUNK_TILES = 4, MT = 1, STAGES = 3, SPLIT_ROWS = 32, TO_ROWS = 1048576, 
  * folds them. Blocks of 160 threads; a.extra: att_partials. */
 static_assert(MT >= 1 && HEAD_DIM % 8 == 0 && HEADS % KV_HEADS == 0 && PAGE == 64 && CONTEXT >= 1, "whole tiles");
 
-extern "C" __device__ const sf_cuda_launch KERNEL_LAUNCH = {GRID, WARPS * 32 + 32, (int)sizeof(shared_t), 1};
+extern "C" __device__ const sf_cuda_launch KERNEL_LAUNCH = {
+    GRID, WARPS * 32 + 32, (int)sizeof(shared_t), 1, 0, 0, att_partials<SPLIT_ROWS>::BYTES};
 
 using cursor_t = att_cursor<TILE_ROWS, 1, TO_ROWS>;
 using place_t = ring_place<STAGES>;

@@ -1,8 +1,8 @@
 //@ template attention_prefill
-//@ op attention
+//@ op attention_long
 //@ backend cuda
-//@ class pinned
-//@ rows 1..
+//@ class both
+//@ rows 65..
 //@ name d${HEAD_DIM}
 //@ order: dims ascending in steps of 16; per tile of 64 keys a running maximum, keys ascending in steps of 16; chunks of CHUNK_TILES tiles from position 0 folded in ascending order (snippets/softmax.cuh)
 //@ param HEADS       int = 32 in 1..1024 from model.heads
@@ -12,7 +12,7 @@
 //@ param CONTEXT     int = 8192 in 1..1048576 from config.context
 //@ param CHUNK_TILES int = 4 in 1..64
 //@ param STAGES      int = 4 in 2..6
-//@ param FROM_ROWS   int = 1 in 1..1048576
+//@ param FEW_ROWS    int = 64 in 0..1048576 from config.few_rows   # shorter segments are another kernel's
 //@ param GRID        int = 132 in 1..65536
 //@ prelude
 #ifndef KERNEL_NAME
@@ -20,7 +20,7 @@
 #define KERNEL_LAUNCH attention_prefill_default_launch
 #endif
 enum { HEADS = 32, KV_HEADS = 8, HEAD_DIM = 128, PAGE = 64, CONTEXT = 8192 };
-enum { CHUNK_TILES = 4, STAGES = 4, FROM_ROWS = 1, GRID = 132 };
+enum { CHUNK_TILES = 4, STAGES = 4, FEW_ROWS = 64, GRID = 132 };
 //@ end
 #include "snippets/attention.cuh"
 #include "snippets/attention_wgmma.cuh"
@@ -46,9 +46,9 @@ struct shared_t {
     unsigned long long full[STAGES], empty[STAGES];
 };
 
-extern "C" __device__ const sf_cuda_launch KERNEL_LAUNCH = {GRID, THREADS, (int)sizeof(shared_t), 1};
+extern "C" __device__ const sf_cuda_launch KERNEL_LAUNCH = {GRID, THREADS, (int)sizeof(shared_t), 1, 0, 0, 0};
 
-using cursor_t = att_cursor<TILE_ROWS, FROM_ROWS, 0x7fffffff>;
+using cursor_t = att_cursor<TILE_ROWS, FEW_ROWS + 1, 0x7fffffff>;
 using place_t = ring_place<STAGES>;
 
 __device__ __forceinline__ void produce(const sf_cuda_args &a, shared_t *s, cursor_t cursor) {

@@ -5,24 +5,23 @@
 //@ rows 1..
 //@ name
 //@ order: none, a copy
-//@ param DIM    int = 4096 in 8..1048576 from model.hidden
-//@ param PACKED int = 0 in 0..1
-//@ param T      int = 7 in 1..16
-//@ param GRID   int = 264 in 1..65536
+//@ param DIM  int = 4096 in 8..1048576 from model.hidden
+//@ param T    int = 7 in 1..16 from op.tile
+//@ param GRID int = 264 in 1..65536
 //@ prelude
 #ifndef KERNEL_NAME
 #define KERNEL_NAME   embed_cuda_default
 #define KERNEL_LAUNCH embed_cuda_default_launch
 #endif
-enum { DIM = 4096, PACKED = 0, T = 7, GRID = 264 };
+enum { DIM = 4096, T = 7, GRID = 264 };
 //@ end
 #include "snippets/block.cuh"
 #include "snippets/math.cuh"
 
 /* A block of 256 threads copies rows blockIdx.x, + gridDim.x ... of the bf16 table (a.weight) to fp32 (a.out). The
- * table is row-major [vocab][DIM], or, PACKED, a matrix as templates/cuda/pack.cu packs it: groups of T tiles of 16
- * rows, in a group [DIM / 16, padded to blocks of 4][T] fragments of m16n8k16's A, [32 lanes][8] each. */
-static_assert(DIM % 8 == 0, "loads of eight values");
+ * table is packed as the products' weights are (snippets/gemm_weight.cuh), so that a tied head is the same memory:
+ * groups of T tiles of 16 rows, in a group [DIM / 16, padded to blocks of 4][T] fragments, [32 lanes][8] each. */
+static_assert(DIM % 2 == 0, "loads of two values");
 
 /* Index of element (token, k) with k even; k + 1 follows. */
 __device__ __forceinline__ size_t packed_at(int token, int k) {
@@ -31,7 +30,7 @@ __device__ __forceinline__ size_t packed_at(int token, int k) {
     return fragment * 256 + (m % 8 * 4 + kk % 8 / 2) * 8 + (m / 8 + kk / 8 * 2) * 2;
 }
 
-extern "C" __device__ const sf_cuda_launch KERNEL_LAUNCH = {GRID, 256, 0, 1};
+extern "C" __device__ const sf_cuda_launch KERNEL_LAUNCH = {GRID, 256, 0, 1, 0, 1, 0};
 
 extern "C" __global__ void __launch_bounds__(256) KERNEL_NAME(sf_cuda_args a) {
     const int *tokens = block_ints(a.block, a.block->tokens);
@@ -40,19 +39,9 @@ extern "C" __global__ void __launch_bounds__(256) KERNEL_NAME(sf_cuda_args a) {
     for (int row = (int)blockIdx.x; row < a.block->rows; row += (int)gridDim.x) {
         const int token = tokens[row];
         float *x = (float *)a.out + (size_t)row * DIM;
-        if (PACKED) {
-            for (int k = (int)threadIdx.x * 2; k < DIM; k += 512) {
-                const unsigned v = *(const unsigned *)((const unsigned short *)a.weight + packed_at(token, k));
-                *(float2 *)(x + k) = make_float2(bf16_float(v & 0xffffu), bf16_float(v >> 16));
-            }
-            continue;
-        }
-        for (int k = (int)threadIdx.x * 8; k < DIM; k += 2048) {
-            const uint4 v = *(const uint4 *)((const unsigned short *)a.weight + (size_t)token * DIM + k);
-            *(float4 *)(x + k) = make_float4(bf16_float(v.x & 0xffffu), bf16_float(v.x >> 16),
-                                             bf16_float(v.y & 0xffffu), bf16_float(v.y >> 16));
-            *(float4 *)(x + k + 4) = make_float4(bf16_float(v.z & 0xffffu), bf16_float(v.z >> 16),
-                                                 bf16_float(v.w & 0xffffu), bf16_float(v.w >> 16));
+        for (int k = (int)threadIdx.x * 2; k < DIM; k += 512) {
+            const unsigned v = *(const unsigned *)((const unsigned short *)a.weight + packed_at(token, k));
+            *(float2 *)(x + k) = make_float2(bf16_float(v & 0xffffu), bf16_float(v >> 16));
         }
     }
 }

@@ -1,7 +1,7 @@
 //@ template gemm_rows_mma
 //@ op gemm
 //@ backend cuda
-//@ class pinned
+//@ class both
 //@ rows 1..32
 //@ name r${ROWS}t${T}
 //@ order: k ascending from 0 in steps of 16 (m16n8k16), one fp32 accumulator per output, no split
@@ -13,25 +13,27 @@
 //@ param SMS        int = 132 in 1..1024 from config.sms
 //@ param OUT_BF16   int = 0 in 0..1
 //@ param WEIGHT     enum bf16 = bf16
-//@ param T          int = 3 in 1..16      tiles of 16 features a CTA takes at a time: the weight's packing
-//@ param ROWS       int = 8 in 8..32      rows of the bucket
-//@ param TILES_WARP int = 1 in 1..4       tiles of one warp; divides T
-//@ param SPLIT      int = 1 in 1..4       warps that share a tile's rows; divides ROWS / 8
+//@ param T          int = 3 in 1..16 from op.tile     # tiles of 16 features a CTA takes at a time: the weight's packing
+//@ param ROWS       int = 8 in 8..32 from bucket.rows
+//@ param TILES_WARP int = 1 in 1..4                   # tiles of one warp; divides T
+//@ param SPLIT      int = 0 in 0..4                   # warps that share a tile's rows; divides ROWS / 8; 0: chosen here
 //@ prelude
 #ifndef KERNEL_NAME
 #define KERNEL_NAME   gemm_rows_mma_default
 #define KERNEL_LAUNCH gemm_rows_mma_default_launch
 #endif
 enum { N = 6144, K = 4096, HAS_BIAS = 0, INPUT_ROWS = 0, SMS = 132, OUT_BF16 = 0 };
-enum { T = 3, ROWS = 8, TILES_WARP = 1, SPLIT = 1 };
+enum { T = 3, ROWS = 8, TILES_WARP = 1, SPLIT = 0 };
 enum { EPILOGUE_store, EPILOGUE_add, EPILOGUE_swiglu, EPILOGUE = EPILOGUE_store };
 enum { WEIGHT_bf16, WEIGHT = WEIGHT_bf16 };
 //@ end
 #include "snippets/gemm_out.cuh"
 #include "snippets/gemm_ring.cuh"
 
-constexpr int WARPS = T / TILES_WARP * SPLIT, OCTETS = ROWS / 8 / SPLIT;
-static_assert(T % TILES_WARP == 0 && ROWS / 8 % SPLIT == 0 && ROWS % 8 == 0, "warps share the work evenly");
+/* As many warps as hide a chain's latency, no more: idle ones poll barriers. */
+constexpr int MOST = T <= 4 ? 4 : T <= 8 ? 2 : 1, SHARES = SPLIT ? SPLIT : ROWS / 8 < MOST ? ROWS / 8 : MOST;
+constexpr int WARPS = T / TILES_WARP * SHARES, OCTETS = ROWS / 8 / SHARES;
+static_assert(T % TILES_WARP == 0 && ROWS / 8 % SHARES == 0 && ROWS % 8 == 0, "warps share the work evenly");
 static_assert(WEIGHT == WEIGHT_bf16 && !(HAS_BIAS && EPILOGUE == EPILOGUE_swiglu), "no such kernel");
 using format = weight_bf16;
 using shape = weight_shape<format, N, K, T>;
@@ -43,7 +45,8 @@ using output = gemm_out<N,
                                                       : GEMM_STORE,
                         HAS_BIAS != 0>;
 
-extern "C" __device__ const sf_cuda_launch KERNEL_LAUNCH = {even_grid(shape::GROUPS, SMS, 1), 32 * (WARPS + 2), ring::SHARED, 1, 0};
+extern "C" __device__ const sf_cuda_launch KERNEL_LAUNCH = {
+    even_grid(shape::GROUPS, SMS, 1), 32 * (WARPS + 2), ring::SHARED, 1, 0, 0, 0};
 
 /* A warp's place: its first tile in the group, its first row. */
 struct place {
@@ -78,7 +81,7 @@ __device__ __forceinline__ void block_step(float (&d)[TILES_WARP][OCTETS][4], un
 
 __device__ __forceinline__ void consume(const ring &r, const output &out) {
     const int warp = threadIdx.x / 32;
-    const place p = {(int)threadIdx.x % 32, warp / SPLIT * TILES_WARP, warp % SPLIT * OCTETS * 8};
+    const place p = {(int)threadIdx.x % 32, warp / SHARES * TILES_WARP, warp % SHARES * OCTETS * 8};
     ring_place<ring::W_STAGES> w;
     ring_place<ring::R_STAGES> x;
     for (int at = r.first(); at < shape::GROUPS; at += gridDim.x) {

@@ -1,7 +1,7 @@
 //@ template gemm_rows_wgmma
 //@ op gemm
 //@ backend cuda
-//@ class pinned
+//@ class both
 //@ rows 33..128
 //@ name r${ROWS}t${T}c${CLUSTER}
 //@ order: k ascending from 0 in steps of 16 (wgmma k16), one fp32 accumulator per output, no split
@@ -13,9 +13,9 @@
 //@ param SMS        int = 132 in 1..1024 from config.sms
 //@ param OUT_BF16   int = 0 in 0..1
 //@ param WEIGHT     enum bf16 = bf16
-//@ param T          int = 3 in 1..8       tiles of 16 features a CTA takes at a time: the weight's packing
-//@ param ROWS       int = 64 in 64..128   rows of the bucket: 64 or 128
-//@ param CLUSTER    int = 1 in 1..2       CTAs that share the activations they load
+//@ param T          int = 3 in 1..8 from op.tile           # tiles of 16 features a CTA takes at a time: the weight's packing
+//@ param ROWS       int = 64 in 64..128 from bucket.rows   # 64 or 128
+//@ param CLUSTER    int = 1 in 1..2                        # CTAs that share the activations they load
 //@ prelude
 #ifndef KERNEL_NAME
 #define KERNEL_NAME   gemm_rows_wgmma_default
@@ -50,7 +50,7 @@ using output = gemm_out<N,
                         HAS_BIAS != 0>;
 
 extern "C" __device__ const sf_cuda_launch KERNEL_LAUNCH = {
-    even_grid(shape::GROUPS, SMS / CLUSTER * CLUSTER, CLUSTER), THREADS, ring::SHARED, 1, CLUSTER};
+    even_grid(shape::GROUPS, SMS / CLUSTER * CLUSTER, CLUSTER), THREADS, ring::SHARED, 1, CLUSTER, 0, 0};
 
 /* Where a warp stands: what it has loaded, and what it has multiplied. */
 struct cursor {

@@ -1,9 +1,9 @@
 //@ template gemm_wide
 //@ op gemm
 //@ backend cuda
-//@ class pinned
+//@ class both
 //@ rows 129..
-//@ name m${FEATURES}r${ROWS}c${CLUSTER}
+//@ name w${BUCKET}
 //@ order: k ascending from 0 in steps of 16 (wgmma k16), one fp32 accumulator per output, no split
 //@ param N          int = 6144 in 1..1048576 from op.n
 //@ param K          int = 4096 in 8..1048576 from op.k
@@ -13,17 +13,18 @@
 //@ param SMS        int = 132 in 1..1024 from config.sms
 //@ param OUT_BF16   int = 0 in 0..1
 //@ param WEIGHT     enum bf16 = bf16
-//@ param T          int = 3 in 1..16         the weight's packing; any serves
-//@ param FEATURES   int = 128 in 64..128     features of a tile, 64 a warpgroup
-//@ param ROWS       int = 256 in 64..256     rows of a tile: 64, 128 or 256
-//@ param CLUSTER    int = 2 in 1..2          CTAs that share the activations they load
+//@ param T          int = 3 in 1..16 from op.tile              # the weight's packing; any serves
+//@ param BUCKET     int = 1024 in 256..1024 from bucket.rows   # 1024: so many rows or more
+//@ param FEATURES   int = 0 in 0..128                          # of a tile, 64 a warpgroup: 64 or 128; 0: chosen here
+//@ param ROWS       int = 256 in 64..256                       # of a tile: 64, 128 or 256
+//@ param CLUSTER    int = 2 in 1..2                            # CTAs that share the activations they load
 //@ prelude
 #ifndef KERNEL_NAME
 #define KERNEL_NAME   gemm_wide_default
 #define KERNEL_LAUNCH gemm_wide_default_launch
 #endif
 enum { N = 6144, K = 4096, HAS_BIAS = 0, INPUT_ROWS = 0, SMS = 132, OUT_BF16 = 0 };
-enum { T = 3, FEATURES = 128, ROWS = 256, CLUSTER = 2 };
+enum { T = 3, BUCKET = 1024, FEATURES = 0, ROWS = 256, CLUSTER = 2 };
 enum { EPILOGUE_store, EPILOGUE_add, EPILOGUE_swiglu, EPILOGUE = EPILOGUE_store };
 enum { WEIGHT_bf16, WEIGHT = WEIGHT_bf16 };
 //@ end
@@ -34,7 +35,10 @@ enum { WEIGHT_bf16, WEIGHT = WEIGHT_bf16 };
 #include "snippets/hopper.cuh"
 
 constexpr int SHARED_MAX = 232448; /* bytes of a block on sm_90 */
-constexpr int GROUPS = FEATURES / 64, WARPS = GROUPS * 4, SUMS = ROWS / 2, THREADS = WARPS * 32 + 128;
+/* Tiles that leave no multiprocessor idle come before large ones. */
+constexpr bool MANY = (N + 127) / 128 * ((BUCKET + ROWS - 1) / ROWS) * 3 >= SMS * 2;
+constexpr int WIDTH = FEATURES ? FEATURES : MANY ? 128 : 64;
+constexpr int GROUPS = WIDTH / 64, WARPS = GROUPS * 4, SUMS = ROWS / 2, THREADS = WARPS * 32 + 128;
 constexpr int STAGE = ROWS * 128, SPARE = (SHARED_MAX - 2048) / STAGE, STAGES = SPARE > 6 ? 6 : SPARE;
 constexpr int BARRIERS = STAGES * STAGE, SHARED = 1024 + BARRIERS + 16 * STAGES;
 constexpr int AHEAD = 8; /* blocks whose weights are on their way to the L2 cache */
@@ -49,9 +53,10 @@ using output = gemm_out<N,
                                                       : GEMM_STORE,
                         HAS_BIAS != 0>;
 /* Feature tiles, whole clusters of them. */
-constexpr int COLUMNS = (shape::TILES + FEATURES / 16 * CLUSTER - 1) / (FEATURES / 16 * CLUSTER);
+constexpr int COLUMNS = (shape::TILES + WIDTH / 16 * CLUSTER - 1) / (WIDTH / 16 * CLUSTER);
 
-extern "C" __device__ const sf_cuda_launch KERNEL_LAUNCH = {SMS / CLUSTER * CLUSTER, THREADS, SHARED, 1, CLUSTER};
+extern "C" __device__ const sf_cuda_launch KERNEL_LAUNCH = {
+    SMS / CLUSTER * CLUSTER, THREADS, SHARED, 1, CLUSTER, 0, 0};
 
 /* Tiles in turn: rows first, so that the CTAs at work share both weights and activations in the L2 cache. */
 struct tiles {
@@ -61,7 +66,7 @@ struct tiles {
     __device__ __forceinline__ int first() const { return blockIdx.x / CLUSTER; }
     __device__ __forceinline__ int step() const { return gridDim.x / CLUSTER; }
     __device__ __forceinline__ int row(int at) const { return at % row_tiles * ROWS; }
-    __device__ __forceinline__ int tile(int at) const { return (at / row_tiles * CLUSTER + rank) * (FEATURES / 16); }
+    __device__ __forceinline__ int tile(int at) const { return (at / row_tiles * CLUSTER + rank) * (WIDTH / 16); }
 };
 
 __device__ __forceinline__ unsigned full_bar(unsigned base, int stage) {
@@ -77,11 +82,11 @@ __device__ __forceinline__ const char *tile_weights(const char *packed, int tile
     return packed + (size_t)(tile / T) * shape::BLOCKS * shape::BLOCK + tile % T * format::STEP;
 }
 
-/* Brings a block's weights to the L2 cache: a line of 128 bytes a lane, of four steps of FEATURES / 16 tiles. */
+/* Brings a block's weights to the L2 cache: a line of 128 bytes a lane, of four steps of WIDTH / 16 tiles. */
 __device__ __forceinline__ void prefetch_block(const char *packed, int tile, int block, int lane) {
     if (block >= shape::BLOCKS) return;
 #pragma unroll 1
-    for (int i = lane; i < FEATURES / 16 * 16; i += 32) {
+    for (int i = lane; i < WIDTH / 16 * 16; i += 32) {
         const char *line = tile_weights(packed, tile + i / 16) + (size_t)block * shape::BLOCK +
                            i / 4 % 4 * T * format::STEP + i % 4 * 128;
         asm volatile("prefetch.global.L2 [%0];" ::"l"(line));

@@ -38,7 +38,7 @@ __device__ __forceinline__ float block_sum(float4 own, float *warps) {
                      __fadd_rn(__fadd_rn(warps[4], warps[5]), __fadd_rn(warps[6], warps[7])));
 }
 
-extern "C" __device__ const sf_cuda_launch KERNEL_LAUNCH = {GRID, THREADS, 0, 1};
+extern "C" __device__ const sf_cuda_launch KERNEL_LAUNCH = {GRID, THREADS, 0, 1, 0, 1, 0};
 
 extern "C" __global__ void __launch_bounds__(THREADS) KERNEL_NAME(sf_cuda_args a) {
     __shared__ float warps[THREADS / 32];

@@ -58,7 +58,7 @@ __device__ __forceinline__ void saturate(float *v) {
         v[i] = fminf(fmaxf(v[i], -most), most); /* NaN: -most */
 }
 
-extern "C" __device__ const sf_cuda_launch KERNEL_LAUNCH = {GRID, 256, 0, 1};
+extern "C" __device__ const sf_cuda_launch KERNEL_LAUNCH = {GRID, 256, 0, 1, 0, (ROW_ITEMS + 255) / 256, 0};
 
 extern "C" __global__ void __launch_bounds__(256) KERNEL_NAME(sf_cuda_args a) {
     const sf_cuda_block *b = a.block;

@@ -22,7 +22,8 @@ enum { VOCAB = 128256, CONTEXT = 8192, CLUSTER = 8, GRID = 256 };
  * A cluster of CLUSTER blocks of 512 threads takes a logit row at a time, each block an equal part of the vocabulary. */
 static_assert(GRID % CLUSTER == 0 && CONTEXT >= 1, "whole clusters");
 
-extern "C" __device__ const sf_cuda_launch KERNEL_LAUNCH = {GRID, BLOCK_THREADS, (int)sizeof(row_shared), 1, CLUSTER};
+extern "C" __device__ const sf_cuda_launch KERNEL_LAUNCH = {
+    GRID, BLOCK_THREADS, (int)sizeof(row_shared), 1, CLUSTER, CLUSTER, 0};
 
 /* Of the raw logits: the greatest with its id, the log of the sum of exp(x - max). */
 struct row_stats {

@@ -105,6 +105,7 @@ template <int SPLIT_ROWS> struct att_partials {
     }
     __device__ __forceinline__ float2 *stats(size_t i) const { return (float2 *)((unsigned *)extra + COUNTS) + i; }
     static constexpr size_t ALL = ((size_t)SPLIT_ROWS * HEADS * MAX_CHUNKS + 1) / 2 * 2; /* 16-byte aligned */
+    static constexpr size_t BYTES = COUNTS * 4 + ALL * 8 + (size_t)SPLIT_ROWS * HEADS * MAX_CHUNKS * HEAD_DIM * 4;
     __device__ __forceinline__ float *values(size_t i) const { return (float *)(stats(0) + ALL) + i * HEAD_DIM; }
 };
 

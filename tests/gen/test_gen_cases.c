@@ -23,10 +23,10 @@ static sf_code template_case(sf_arena *a, const char *path, sf_err *err) {
     sf_value values[SF_PARAMS_MAX];
     sf_buf b = {0};
     assert_ok(sf_inputs_read(a, TINY_MODEL, TINY_CONFIG, TEST_TEMPLATES, &in, err), err);
-    assert_ok(sf_ops_build(a, &in->model, &ops, err), err);
+    assert_ok(sf_ops_build(a, &in->model, &in->machine, &ops, err), err);
     assert_ok(sf_buf_read_file(&b, path, SF_TEMPLATE_MAX_BYTES, err), err);
     sf_code rc = sf_template_parse(a, path, path, b.data ? b.data : "", b.len, &t, err);
-    if (rc == SF_OK) rc = sf_params_resolve(in, &ops.ops[2], t, values, err);
+    if (rc == SF_OK) rc = sf_params_resolve(in, &ops.ops[2], 1, t, values, err);
     sf_buf_fini(&b);
     return rc;
 }

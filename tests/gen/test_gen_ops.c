@@ -16,9 +16,10 @@ static sf_model model_of(sf_arena *a, const char *path) {
 
 static sf_ops ops_of(sf_arena *a, const char *path) {
     sf_model m = model_of(a, path);
+    sf_machine cpu = {.backend = "cpu"};
     sf_ops ops = {0};
     sf_err err = {0};
-    assert_ok(sf_ops_build(a, &m, &ops, &err), &err);
+    assert_ok(sf_ops_build(a, &m, &cpu, &ops, &err), &err);
     sf_cost_fill(&m.desc, &ops);
     return ops;
 }

@@ -152,50 +152,17 @@ static sf_code fill_rope(sf_cpu *d, sf_err *err) {
     double *freq;
     SF_TRY(get("the rotary frequencies", (size_t)m->head_dim, sizeof *freq, &freq, err));
     for (int i = 0; i < m->head_dim / 2; i++)
-        freq[i] = sf_rope_frequency(m->rope_theta, i, m->head_dim);
+        freq[i] = sf_rope_model_frequency(m, i);
     rope_job job = {d, freq};
     sf_pool_run(d->pool, rope_part, &job);
     free(freq);
     return SF_OK;
 }
 
-/* Appends the names of sets of which `has` holds. */
-static void list_isas(const sf_plan *plan, bool here, char *out, size_t size) {
-    size_t len = 0;
-    out[0] = '\0';
-    for (int i = 0; i < SF_ISA_COUNT && len < size; i++) {
-        bool has = here ? sf_cpu_isa_here((sf_isa)i) : true;
-        for (int k = 0; !here && k < plan->n_kernels; k++)
-            has = has && plan->kernels[k].cpu[i] != NULL;
-        const int n = has ? snprintf(out + len, size - len, " %s", sf_isa_name((sf_isa)i)) : 0;
-        if (n > 0) len += (size_t)n;
-    }
-}
-
-static sf_code pick_isa(const sf_plan *plan, const char *name, sf_isa *out, sf_err *err) {
-    char here[80], built[80];
-    sf_isa isa = sf_cpu_isa_best(plan);
-    const bool named = name && strcmp(name, "auto") != 0;
-    if (named && !sf_isa_find(name, &isa))
-        return SF_FAIL(err, SF_INVALID, "isa is %s, expected auto, generic, avx2, avx512 or avx512bf16",
-                       name);
-    bool built_here = sf_cpu_isa_here(isa);
-    for (int k = 0; k < plan->n_kernels; k++)
-        built_here = built_here && plan->kernels[k].cpu[isa] != NULL;
-    if (!built_here) {
-        list_isas(plan, true, here, sizeof here);
-        list_isas(plan, false, built, sizeof built);
-        return SF_FAIL(err, SF_UNSUPPORTED, "no kernels for %s: this machine runs%s, this build holds%s",
-                       sf_isa_name(isa), here, built);
-    }
-    *out = isa;
-    return SF_OK;
-}
-
 static sf_code open_parts(sf_cpu *d, const struct sf_weights *weights, const sf_cpu_config *cfg,
                           sf_err *err) {
     const sf_plan *plan = d->base.plan;
-    SF_TRY(pick_isa(plan, cfg->isa, &d->isa, err));
+    SF_TRY(sf_cpu_isa_pick(plan, cfg->isa, &d->isa, err));
     SF_TRY(sf_pool_create(cfg->threads, &d->pool, err));
     SF_TRY(get_memory(d, cfg->threads, err));
     SF_TRY(fill_rope(d, err));

@@ -45,6 +45,16 @@ double sf_rope_frequency(double theta, int i, int head_dim) {
     return exp_of(-2.0 * (double)i / (double)head_dim * log_of(theta));
 }
 
+double sf_rope_model_frequency(const sf_model_desc *m, int i) {
+    const double plain = sf_rope_frequency(m->rope_theta, i, m->head_dim), two_pi = 6.283185307179586;
+    if (!m->rope_kind || strcmp(m->rope_kind, "llama3") != 0) return plain;
+    const double turns = (double)m->rope_original_context * plain / two_pi; /* in the original context */
+    if (turns > m->rope_high_freq) return plain;
+    if (turns < m->rope_low_freq) return plain / m->rope_factor;
+    const double smooth = (turns - m->rope_low_freq) / (m->rope_high_freq - m->rope_low_freq);
+    return (1.0 - smooth) * (plain / m->rope_factor) + smooth * plain;
+}
+
 /* pi/2 in three pieces of 33, 33 and 53 bits: their products with n < 2^20 are exact but for the last. */
 static const double half_pi_1 = 0x1.921fb544p+0, half_pi_2 = 0x1.0b4611a6p-34,
                     half_pi_3 = 0x1.3198a2e037073p-69;

@@ -367,7 +367,7 @@ static const sf_kernel kernels[] = {
      SF_CLASS_PINNED, CPU_KERNELS(sample_f32_cpu_pinned), NULL},
 };
 
-/* {rows_max, kernel, microseconds at rows_max} */
+/* {rows_max, kernel (-1: none), microseconds at rows_max} */
 static const sf_route embed_fast[] = {{512, 0, 70.8608}};
 static const sf_route embed_pinned[] = {{512, 0, 70.8608}};
 static const sf_route attn_norm_fast[] = {{512, 1, 70.871}};
@@ -457,7 +457,8 @@ const sf_plan sf_the_plan = {
               .norm_eps = 1e-05f, .rope_theta = 100000,
               .tied_embeddings = true, .qkv_bias = false,
               .bos = 1, .add_bos = false, .n_eos = 1, .eos = {2},
-              .tokenizer_split = "smollm", .chat_template = NULL},
+              .tokenizer_split = "smollm", .chat_template = NULL,
+              .rope_kind = "default"},
     .page_size = 16, .max_rows = 512, .max_logit_rows = 128, .max_context = 8192,
     .max_seqs = 64, .kv_pages = 4096, .window = 16, .prefill_chunk = 256, .verify_wait = 4,
     .policy = "verify", .isas = "generic avx2 avx512 avx512bf16",

@@ -377,7 +377,7 @@ static const sf_kernel kernels[] = {
      SF_CLASS_PINNED, CPU_KERNELS(sample_f32_cpu_pinned), NULL},
 };
 
-/* {rows_max, kernel, microseconds at rows_max} */
+/* {rows_max, kernel (-1: none), microseconds at rows_max} */
 static const sf_route embed_fast[] = {{96, 0, 1.2864}};
 static const sf_route embed_pinned[] = {{96, 0, 1.2864}};
 static const sf_route attn_norm_fast[] = {{96, 1, 1.276}};
@@ -462,7 +462,8 @@ const sf_plan sf_the_plan = {
               .norm_eps = 1e-05f, .rope_theta = 10000,
               .tied_embeddings = false, .qkv_bias = true,
               .bos = 1, .add_bos = true, .n_eos = 2, .eos = {2, 5},
-              .tokenizer_split = "smollm", .chat_template = NULL},
+              .tokenizer_split = "smollm", .chat_template = NULL,
+              .rope_kind = "default"},
     .page_size = 16, .max_rows = 96, .max_logit_rows = 64, .max_context = 512,
     .max_seqs = 32, .kv_pages = 256, .window = 8, .prefill_chunk = 48, .verify_wait = 4,
     .policy = "verify", .isas = "generic avx2 avx512 avx512bf16",
