@@ -15,7 +15,7 @@ typedef struct sf_weights_sink {
     void *ctx;
     /* Called once, before the first put: the size of all weights together. */
     SF_CHECKED sf_code (*begin)(void *ctx, size_t bytes, sf_err *err);
-    /* `bytes` bytes at `offset`, both multiples of 256; every byte of the memory comes exactly once, in no
+    /* `bytes` bytes at `offset`, both multiples of 64; every byte of the memory comes exactly once, in no
      * particular order, mostly 1 to 2 MB at a time. Thread: any of the pool's, several at once, each with its
      * own part (0..threads-1). `data` (64-byte aligned) may be overwritten after the return. */
     SF_CHECKED sf_code (*put)(void *ctx, int part, size_t offset, const void *data, size_t bytes,

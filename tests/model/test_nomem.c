@@ -79,17 +79,35 @@ static sf_code step_open(void *ctx, sf_err *err) {
     return rc;
 }
 
+/* A sink that needs no memory: it only counts. */
+static sf_code sink_begin(void *ctx, size_t bytes, sf_err *err) {
+    (void)err;
+    atomic_store((atomic_size_t *)ctx, bytes);
+    return SF_OK;
+}
+
+static sf_code sink_put(void *ctx, int part, size_t offset, const void *data, size_t bytes, sf_err *err) {
+    (void)part, (void)offset, (void)data, (void)err;
+    atomic_fetch_sub((atomic_size_t *)ctx, bytes);
+    return SF_OK;
+}
+
 typedef struct load_ctx {
+    const sf_plan *plan;
     const sf_gguf *g; /* NULL: random weights */
+    bool sink;
     sf_pool *pool;
     char hash[65]; /* of the first good run */
 } load_ctx;
 
 static sf_code step_weights(void *ctx, sf_err *err) {
     load_ctx *c = ctx;
+    atomic_size_t left = 0;
+    const sf_weights_sink to = {&left, sink_begin, sink_put}, *sink = c->sink ? &to : NULL;
     sf_weights *w = NULL;
-    sf_code rc = c->g ? sf_weights_load(&tiny_plan, c->g, c->pool, false, NULL, &w, err)
-                      : sf_weights_random(&tiny_plan, 1, c->pool, false, NULL, &w, err);
+    sf_code rc = c->g ? sf_weights_load(c->plan, c->g, c->pool, false, sink, &w, err)
+                      : sf_weights_random(c->plan, 1, c->pool, false, sink, &w, err);
+    if (w) assert_int_equal(atomic_load(&left), 0); /* nothing is left out quietly */
     assert_true((rc == SF_OK) == (w != NULL));
     if (w && !c->hash[0]) snprintf(c->hash, sizeof c->hash, "%s", sf_weights_hash(w));
     if (w) assert_string_equal(c->hash, sf_weights_hash(w));
@@ -134,7 +152,7 @@ static void reading_arrays(void **state) {
 static void loading_weights(void **state) {
     (void)state;
     gm m = tiny_file(&(tiny_change){0});
-    load_ctx c = {0};
+    load_ctx c = {.plan = &tiny_plan};
     sf_gguf *g = NULL;
     assert_int_equal(sf_gguf_open_bytes("tiny.gguf", m.data, m.len, &g, NULL), SF_OK);
     c.g = g;
@@ -150,11 +168,31 @@ static void loading_weights(void **state) {
 
 static void drawing_weights(void **state) {
     (void)state;
-    load_ctx c = {0};
+    load_ctx c = {.plan = &tiny_plan};
     assert_int_equal(sf_pool_create(2, &c.pool, NULL), SF_OK);
     assert_int_equal(step_weights(&c, NULL), SF_OK);
     assert_true(each_allocation(step_weights, &c) > 20);
     sf_pool_destroy(c.pool);
+}
+
+static void sending_weights_to_a_sink(void **state) {
+    (void)state;
+    gm m = tiny_file(&(tiny_change){0});
+    sf_weight_desc slots[TINY_SLOTS];
+    sf_plan plan = tiny_plan;
+    sf_gguf *g = NULL;
+    tiny_as_mma(2, slots);
+    plan.weights = slots;
+    assert_int_equal(sf_gguf_open_bytes("tiny.gguf", m.data, m.len, &g, NULL), SF_OK);
+    for (int threads = 1; threads <= 2; threads++) {
+        load_ctx c = {.plan = &plan, .g = g, .sink = true};
+        assert_int_equal(sf_pool_create(threads, &c.pool, NULL), SF_OK);
+        assert_int_equal(step_weights(&c, NULL), SF_OK);
+        assert_true(each_allocation(step_weights, &c) > 20);
+        sf_pool_destroy(c.pool);
+    }
+    sf_gguf_close(g);
+    gm_fini(&m);
 }
 
 /* libcrypto's own start-up is not what is tested. */
@@ -167,10 +205,9 @@ static int warm_up(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(opening_a_checkpoint),
-        cmocka_unit_test(reading_arrays),
-        cmocka_unit_test(loading_weights),
-        cmocka_unit_test(drawing_weights),
+        cmocka_unit_test(opening_a_checkpoint),      cmocka_unit_test(reading_arrays),
+        cmocka_unit_test(loading_weights),           cmocka_unit_test(drawing_weights),
+        cmocka_unit_test(sending_weights_to_a_sink),
     };
     return cmocka_run_group_tests(tests, warm_up, NULL);
 }

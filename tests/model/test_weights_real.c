@@ -2,6 +2,8 @@
  */
 #include "model/weights.h"
 
+#include "model/weights_read.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -63,15 +65,14 @@ static const sf_plan plan = {
     .weights = weights,
 };
 
-/* Where a tensor's row stands: slot, layer, and the row of the slot; false for a tensor the plan lacks. */
-static bool find(const char *tensor, int row, int *slot, int *layer, int *packed) {
+/* Where a tensor's rows stand: slot, layer and part; false for a tensor the plan lacks. */
+static bool find(const char *tensor, int *slot, int *layer, int *part) {
     char name[80];
     *layer = 0;
     if (sscanf(tensor, "blk.%d.", layer) != 1) *layer = 0;
     for (*slot = 0; *slot < SLOTS; ++*slot) {
         const sf_weight_desc *d = &weights[*slot];
-        int before = 0;
-        for (int p = 0; p < d->n_parts; before += d->parts[p++].rows) {
+        for (int p = 0; p < d->n_parts; p++) {
             const char *at = strstr(d->parts[p].tensor, "%d");
             if (at) {
                 snprintf(name, sizeof name, "blk.%d%s", *layer, at + 2);
@@ -79,24 +80,23 @@ static bool find(const char *tensor, int row, int *slot, int *layer, int *packed
                 snprintf(name, sizeof name, "%s", d->parts[p].tensor);
             }
             if (strcmp(name, tensor) != 0) continue;
-            *packed = d->interleave ? (row / 16 * 2 + p) * 16 + row % 16 : before + row;
+            *part = p;
             return true;
         }
     }
     return false;
 }
 
-static uint32_t bits_at(const sf_weights *w, int slot, int layer, int row, int col) {
+static uint32_t bits_at(const sf_plan *p, const sf_weights *w, int slot, int layer, int part, int row,
+                        int col) {
     uint32_t u;
-    if (weights[slot].format == SF_W_F32) {
-        memcpy(&u, (const float *)sf_weights_get(w, slot, layer) + col, sizeof u);
-        return u;
-    }
-    const uint16_t *p = sf_weights_get(w, slot, layer);
-    return p[(size_t)((row / 16) * (weights[slot].k / 2) + col / 2) * 32 + (size_t)(row % 16 * 2 + col % 2)];
+    const void *data = sf_weights_get(w, slot, layer);
+    if (p->weights[slot].format != SF_W_F32) return wr_bits(&p->weights[slot], data, part, row, col);
+    memcpy(&u, (const float *)data + col, sizeof u);
+    return u;
 }
 
-static sf_weights *load_real(void) {
+static sf_weights *load_real(const sf_plan *p) {
     const char *home = getenv("HOME"), *cache = getenv("XDG_CACHE_HOME");
     char path[512];
     if (cache && *cache) {
@@ -115,25 +115,24 @@ static sf_weights *load_real(void) {
     if (sf_gguf_open(path, &g, &err) != SF_OK) fail_msg("%s", err.msg);
     assert_int_equal(sf_pool_create(2, &pool, &err), SF_OK);
     double start = sf_now_s();
-    if (sf_weights_load(&plan, g, pool, true, NULL, &w, &err) != SF_OK) fail_msg("%s", err.msg);
+    if (sf_weights_load(p, g, pool, true, NULL, &w, &err) != SF_OK) fail_msg("%s", err.msg);
     print_message("loaded in %.3f s\n", sf_now_s() - start);
     sf_pool_destroy(pool);
     sf_gguf_close(g);
     return w;
 }
 
-static void packed_values_equal_the_peers(void **state) {
-    (void)state;
-    sf_weights *w = load_real();
+static void expect_golden(const sf_plan *p) {
+    sf_weights *w = load_real(p);
     if (!w) skip();
     FILE *f = fopen(GOLDEN, "r");
     assert_non_null(f);
     char tensor[80];
-    int row = 0, col = 0, lines = 0, slot = 0, layer = 0, packed = 0;
+    int row = 0, col = 0, lines = 0, slot = 0, layer = 0, part = 0;
     unsigned want = 0;
     while (fscanf(f, "%79s %d %d %x", tensor, &row, &col, &want) == 4) {
-        assert_true(find(tensor, row, &slot, &layer, &packed));
-        uint32_t got = bits_at(w, slot, layer, packed, col);
+        assert_true(find(tensor, &slot, &layer, &part));
+        uint32_t got = bits_at(p, w, slot, layer, part, row, col);
         if (got != want) fail_msg("%s[%d, %d] is %x, expected %x", tensor, row, col, got, want);
         lines++;
     }
@@ -142,7 +141,30 @@ static void packed_values_equal_the_peers(void **state) {
     sf_weights_destroy(w);
 }
 
+static void packed_values_equal_the_peers(void **state) {
+    (void)state;
+    expect_golden(&plan);
+}
+
+static void values_in_fragments_equal_the_peers(void **state) {
+    (void)state;
+    sf_weight_desc slots[SLOTS];
+    sf_plan mma = plan;
+    memcpy(slots, weights, sizeof slots);
+    for (int i = 0; i < SLOTS; i++) {
+        if (slots[i].format == SF_W_BF16) {
+            slots[i].format = SF_W_BF16_MMA;
+            slots[i].tile = 1 + i % 8;
+        }
+    }
+    mma.weights = slots;
+    expect_golden(&mma);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(packed_values_equal_the_peers)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(packed_values_equal_the_peers),
+        cmocka_unit_test(values_in_fragments_equal_the_peers),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
