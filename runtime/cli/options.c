@@ -67,7 +67,7 @@ const sf_opt sf_opts[] = {
     INT("max-model-len", R | T, 2, INT_MAX, max_model_len, "positions of prompt and answer together"),
     INT("kv-pages", R | S, 1, 1 << 24, kv_pages, "pages of the KV pool"),
     INT("threads", R | S | I, 1, 256, threads, "default: the cores this process may use"),
-    STR("isa", R | S | I, "NAME", isa, "auto, generic, avx2, avx512 or avx512bf16"),
+    STR("isa", R | S | I, "NAME", isa, "auto, or an instruction set that info lists as usable"),
     STR("chat-template", R | T, "FILE", chat_template, "in place of the checkpoint's"),
     STR("text", T, "TEXT", text, "text to tokenize (default: stdin)"),
     STR("decode", T, "IDS", decode, "token ids, separated by commas, back to text"),

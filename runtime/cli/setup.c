@@ -1,6 +1,7 @@
 #include "cli/setup.h"
 
 #include "api/json.h"
+#include "device/cpu/cpu.h"
 
 #include <signal.h>
 #include <stdarg.h>
@@ -55,7 +56,12 @@ int sf_cli_engine_open(const sf_plan *plan, const sf_engine_config *c, sf_engine
                             c->text_only ? "" : " or --random-weights SEED");
     }
     sf_err err;
-    return sf_engine_open(plan, c, out, &err) == SF_OK ? SF_EXIT_OK : sf_cli_report(&err);
+    sf_isa isa;
+    sf_code rc = SF_OK;
+    /* Told before the weights are loaded, which may take long. */
+    if (!c->text_only && strcmp(plan->backend, "cpu") == 0) rc = sf_cpu_isa_pick(plan, c->isa, &isa, &err);
+    if (rc == SF_OK) rc = sf_engine_open(plan, c, out, &err);
+    return rc == SF_OK ? SF_EXIT_OK : sf_cli_report(&err);
 }
 
 void sf_cli_api_model(const sf_plan *plan, const sf_engine *e, const sf_cli_opts *o, sf_api_model *out) {

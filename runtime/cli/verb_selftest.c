@@ -1,6 +1,7 @@
 #include "api/json.h"
 #include "base/progress.h"
 #include "cli/setup.h"
+#include "device/cpu/cpu.h"
 #include "engine/selftest.h"
 
 #include <stdio.h>
@@ -45,9 +46,8 @@ typedef struct opener {
 } opener;
 
 static sf_code open_other(void *ctx, sf_isa isa, int threads, int n_pages, sf_device **out, sf_err *err) {
-    static const char *const names[SF_ISA_COUNT] = {"generic", "avx2", "avx512", "avx512bf16"};
     const opener *p = ctx;
-    SF_TRY(sf_engine_device_open(p->e, names[isa], threads, n_pages, out, err));
+    SF_TRY(sf_engine_device_open(p->e, sf_isa_name(isa), threads, n_pages, out, err));
     if (p->o->debug_fault) *out = sf_fault_device((void *)(uintptr_t)&p->o->debug_fault, *out);
     return SF_OK;
 }

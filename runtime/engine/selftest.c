@@ -1,5 +1,6 @@
 #include "engine/selftest.h"
 
+#include "device/cpu/cpu.h"
 #include "engine/selftest_priv.h"
 
 #include <stdio.h>
@@ -90,11 +91,11 @@ static sf_code run_other(st_run_ctx *c, sf_isa isa, int threads, int n, st_diff 
 }
 
 static sf_code run_isas(st_run_ctx *c, sf_selftest_result *out, sf_err *err) {
-    static const char *const names[SF_ISA_COUNT] = {"isa generic", "isa avx2", "isa avx512",
-                                                    "isa avx512bf16"};
     for (int i = 0; i < c->cfg->n_isas; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "isa %s", sf_isa_name(c->cfg->isas[i]));
         timed_line t;
-        line_begin(&t, names[c->cfg->isas[i]], "another instruction set");
+        line_begin(&t, name, "another instruction set");
         int n = min_int(c->own.n, OTHER_POSITIONS);
         SF_TRY(run_other(c, c->cfg->isas[i], c->cfg->threads, n, &t.diff, err));
         line_end(c->cfg, out, &t);

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tty
 import unittest
 
 from engine import Binary
@@ -58,6 +59,11 @@ class Usage(unittest.TestCase):
                                   ("--isa", "avx9", "avx9"), ("--policy", "auto", "auto"), ("--policy", "x", "\"x\""),
                                   ("--max-model-len", "100000000", "max_model_len"), ("--deterministic=maybe", None, "true or false")):
             self.fails(2, says, *w, *([flag, value] if value is not None else [flag]))
+
+    def test_a_wrong_isa_is_told_before_the_weights_are_read(self):
+        for verb in (("run", "--prompt", "x"), ("selftest",), ("info",)):
+            self.fails(2, "isa is avx9, expected auto or one of generic avx2", *verb, "--weights", "/nonexistent.gguf",
+                       "--isa", "avx9")
 
     def test_weights_are_asked_for_by_flag(self):
         self.fails(2, "--weights FILE", "run", "--prompt", "x")
@@ -480,6 +486,24 @@ class Jsonl(unittest.TestCase):
         self.assertEqual(p.returncode, 130, err)
         self.assertEqual((json.loads(first)["id"], out), (1, b""))
         self.assertIn(b"interrupted; stdout holds 1 answers", err)
+
+    def test_a_read_error_on_the_input_loses_no_finished_answer(self):
+        """The reading end of a terminal: what was written comes first, then, once the other end is closed, EIO."""
+        reader, writer = os.openpty()
+        tty.setraw(writer)
+        p = subprocess.Popen([B.path, "run", "--weights", B.weights, "--input", "-"], stdin=reader, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
+        os.write(writer, b'{"id": 1, "prompt": "x", "max_tokens": 1}\n')
+        first = p.stdout.readline()  # the engine is up
+        os.write(writer, b'{"id": 2, "prompt": "x", "max_tokens": 8000, "ignore_eos": true}\n'
+                         b'{"id": 3, "prompt": "x", "max_tokens": 1}\n')
+        time.sleep(2)  # 3 is done and waits for 2, which is not
+        os.close(writer)
+        out, err = p.communicate(timeout=60)
+        os.close(reader)
+        self.assertEqual(p.returncode, 1, err)
+        self.assertEqual([json.loads(x)["id"] for x in (first, *out.splitlines())], [1, 3])
+        self.assertIn(b"steadfast: stdin: cannot read: Input/output error", err)
 
     def test_a_closed_pipe_is_an_error_not_a_crash(self):
         p = self.start("--input", "-")

@@ -303,6 +303,26 @@ static void opening_refuses(void **state) {
     assert_null(d);
 }
 
+static void an_instruction_set_is_picked_by_name(void **state) {
+    (void)state;
+    sf_isa isa = SF_ISA_COUNT;
+    sf_err err = {0};
+    assert_int_equal(sf_cpu_isa_pick(plan, NULL, &isa, &err), SF_OK);
+    assert_int_equal(isa, sf_cpu_isa_best(plan));
+    assert_int_equal(sf_cpu_isa_pick(plan, "auto", &isa, &err), SF_OK);
+    assert_int_equal(isa, sf_cpu_isa_best(plan));
+    for (int i = 0; i < SF_ISA_COUNT; i++) {
+        const char *name = sf_isa_name((sf_isa)i);
+        isa = SF_ISA_COUNT;
+        const sf_code rc = sf_cpu_isa_pick(plan, name, &isa, &err);
+        assert_int_equal(rc, tiny_has((sf_isa)i) ? SF_OK : SF_UNSUPPORTED);
+        assert_int_equal(isa, rc == SF_OK ? i : SF_ISA_COUNT);
+    }
+    assert_int_equal(sf_cpu_isa_pick(plan, "avx", &isa, &err), SF_INVALID);
+    assert_string_equal(err.msg, "isa is avx, expected auto or one of generic avx2 avx512 avx512bf16");
+    assert_int_equal(sf_cpu_isa_pick(plan, "", &isa, &err), SF_INVALID);
+}
+
 static void a_pool_too_large_says_how_large(void **state) {
     const tiny *t = *state;
     sf_device *d = NULL;
@@ -317,16 +337,17 @@ static void a_pool_too_large_says_how_large(void **state) {
 }
 
 int main(void) {
-    struct CMUnitTest tests[REFUSALS + 6] = {
+    struct CMUnitTest tests[REFUSALS + 7] = {
         cmocka_unit_test(a_sound_pass_runs),
         cmocka_unit_test(kv_read_checks_its_place),
         cmocka_unit_test(opening_refuses),
+        cmocka_unit_test(an_instruction_set_is_picked_by_name),
         cmocka_unit_test(a_pool_too_large_says_how_large),
         cmocka_unit_test(impossible_counts_are_refused),
         cmocka_unit_test(impossible_sampling_numbers_are_refused),
     };
     for (int i = 0; i < REFUSALS; i++)
-        tests[6 + i] =
+        tests[7 + i] =
             (struct CMUnitTest){.name = refusals[i].name, .test_func = refuses, .setup_func = next_refusal};
     return cmocka_run_group_tests(tests, tiny_setup, tiny_teardown);
 }

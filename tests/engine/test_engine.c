@@ -1,6 +1,7 @@
 #include "engine/engine.h"
 
 #include "cli/setup.h"
+#include "device/cpu/cpu.h"
 #include "engine/selftest.h"
 
 #include <setjmp.h>
@@ -189,8 +190,7 @@ static void the_same_request_has_the_same_tokens_in_any_engine(void **state) {
 }
 
 static sf_code open_other(void *ctx, sf_isa isa, int threads, int n_pages, sf_device **out, sf_err *err) {
-    static const char *const names[SF_ISA_COUNT] = {"generic", "avx2", "avx512", "avx512bf16"};
-    return sf_engine_device_open(ctx, names[isa], threads, n_pages, out, err);
+    return sf_engine_device_open(ctx, sf_isa_name(isa), threads, n_pages, out, err);
 }
 
 static void print_failed(void *ctx, const sf_selftest_line *l) {
