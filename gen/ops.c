@@ -133,16 +133,22 @@ static void build_head(sf_ops *o, const sf_model_desc *m, int embed) {
     add_op(o, "sample", SF_OP_SAMPLE, SF_SCOPE_HEAD, SF_BUF_LOGITS, SF_BUF_NONE, -1);
 }
 
-/* Every matrix, the embedding too, so that a tied head and an untied one read the same form. */
-static void pack_in_tiles(sf_ops *o, const sf_machine *mc) {
+/* Every matrix, the embedding too, so that a tied head and an untied one read the same form. Activations
+ * enter a product as rows of whole 16-byte pieces (device/cuda/tensor_maps.h). */
+static sf_code pack_in_tiles(sf_ops *o, const sf_model *m, const sf_machine *mc, sf_err *err) {
     for (int i = 0; i < o->n_weights; i++) {
         sf_weight_desc *w = &o->weights[i];
         if (w->format != SF_W_BF16) continue;
+        if (w->k % 8)
+            return SF_FAIL_AT(err, SF_UNSUPPORTED, ((sf_loc){m->file, 0, 0}),
+                              "weight %s has %d columns, expected a multiple of 8 for backend cuda", w->name,
+                              w->k);
         w->format = SF_W_BF16_MMA;
         w->tile = sf_machine_tile(mc, w->n, w->k, sf_weight_tiles(w));
     }
     for (int i = 0; i < o->n; i++)
         if (o->ops[i].desc.weight >= 0) o->ops[i].tile = o->weights[o->ops[i].desc.weight].tile;
+    return SF_OK;
 }
 
 static sf_code describe(sf_arena *a, sf_ops *o, sf_err *err) {
@@ -172,7 +178,7 @@ sf_code sf_ops_build(sf_arena *a, const sf_model *m, const sf_machine *mc, sf_op
     build_attention(&o, d, mc->cuda);
     build_mlp(&o, d);
     build_head(&o, d, embed);
-    if (mc->cuda) pack_in_tiles(&o, mc);
+    if (mc->cuda) SF_TRY(pack_in_tiles(&o, m, mc, err));
     SF_TRY(describe(a, &o, err));
     *out = o;
     return SF_OK;

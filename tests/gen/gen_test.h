@@ -19,6 +19,8 @@
 
 #define TINY_MODEL     "tests/golden/models/tiny.yaml"
 #define TINY_CONFIG    "tests/golden/configs/tiny-cpu.yaml"
+#define TINY_GPU       "tests/golden/configs/tiny-gpu.yaml"
+#define SMOLLM         "models/smollm2-135m.yaml"
 #define TEST_TEMPLATES "tests/gen/templates"
 
 static inline int go_to_root(void **state) {

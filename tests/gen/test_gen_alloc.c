@@ -28,25 +28,24 @@ void *__wrap_realloc(void *p, size_t size) {
 }
 
 /* Everything that generate does, but for writing. */
-static sf_code emit_tiny(sf_arena *a, sf_files **files, sf_err *err) {
+static sf_code emit(sf_arena *a, const char *model, const char *config, sf_files **files, sf_err *err) {
     sf_inputs *in = NULL;
     sf_planned *p = NULL;
-    sf_code rc = sf_inputs_read(a, TINY_MODEL, TINY_CONFIG, TEST_TEMPLATES, &in, err);
+    sf_code rc = sf_inputs_read(a, model, config, TEST_TEMPLATES, &in, err);
     if (rc == SF_OK) rc = sf_planned_build(a, in, &p, err);
     return rc == SF_OK ? sf_emit(a, p, files, err) : rc;
 }
 
-static void every_allocation_may_fail(void **state) {
-    (void)state;
+static void fail_each(const char *model, const char *config) {
     sf_arena *good = new_arena();
     sf_files *expected = NULL, *files = NULL;
     sf_err err = {0};
-    assert_ok(emit_tiny(good, &expected, &err), &err); /* also libcrypto's own start */
+    assert_ok(emit(good, model, config, &expected, &err), &err); /* also libcrypto's own start */
     long n = 0;
     for (;; n++) {
         sf_arena *a = new_arena();
         countdown = n;
-        sf_code rc = emit_tiny(a, &files, &err);
+        sf_code rc = emit(a, model, config, &files, &err);
         bool failed = countdown < 0;
         countdown = -1;
         if (!failed) {
@@ -67,6 +66,16 @@ static void every_allocation_may_fail(void **state) {
     print_message("%ld allocations\n", n);
     assert_true(n > 500);
     sf_arena_destroy(good);
+}
+
+static void every_allocation_may_fail(void **state) {
+    (void)state;
+    fail_each(TINY_MODEL, TINY_CONFIG);
+}
+
+static void every_allocation_of_a_cuda_plan_may_fail(void **state) {
+    (void)state;
+    fail_each(SMOLLM, TINY_GPU);
 }
 
 static void every_allocation_of_a_check_may_fail(void **state) {
@@ -98,6 +107,7 @@ static void every_allocation_of_a_check_may_fail(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(every_allocation_of_a_cuda_plan_may_fail),
         cmocka_unit_test(every_allocation_of_a_check_may_fail),
     };
     return cmocka_run_group_tests(tests, go_to_root, NULL);

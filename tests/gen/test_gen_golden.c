@@ -5,7 +5,8 @@
 
 #include <jansson.h>
 
-/* The files whose names are in `kept` alone: a golden CUDA pair keeps its kernels' hashes (LOCK), not their text. */
+/* The files whose names are in `kept` alone: a golden CUDA pair keeps its kernels' hashes (LOCK), not their
+ * text. */
 static void keep(sf_files *files, const char *const *kept) {
     int n = 0;
     for (int i = 0; i < files->n; i++)

@@ -1,8 +1,9 @@
-/* Compiles CUDA templates as they stand, with no GPU: each must compile, spill nothing, use no local memory,
- * draw no note of ptxas about wgmma, and export its launch constant. What they use is printed and compared
- * with a golden file.
+/* Compiles CUDA templates as they stand, and generated kernels, with no GPU: each must compile, spill
+ * nothing, use no local memory, draw no note of ptxas about wgmma, and export its launch constant. What they
+ * use is printed and compared with a golden file.
  *
- * usage: sf_nvrtc_check --root DIR [--arch sm_90a] [--golden FILE [--refresh]] TEMPLATE...
+ * usage: sf_nvrtc_check --root DIR [--arch sm_90a] [--golden FILE [--refresh]] [--kernels DIR] [TEMPLATE...]
+ *        --kernels DIR: all .cu files of a generated engine's kernels folder
  * Exit: 0 all well, 1 a template fails or the table differs, 2 wrong usage, 77 NVRTC is not on this machine.
  */
 #include <dirent.h>
@@ -19,7 +20,7 @@
 #define SKIPPED     77
 
 typedef struct options {
-    const char *root, *arch, *golden;
+    const char *root, *arch, *golden, *kernels;
     bool refresh;
 } options;
 
@@ -74,20 +75,20 @@ static const char *base_name(const char *path) {
 
 /* ---- one template ---- */
 
-static sf_code add_row(check *c, const char *file, const sf_cubin *cubin, const sf_cuda_entry *e,
-                       sf_err *err) {
+static sf_code add_row(check *c, const sf_cubin *cubin, const sf_cuda_entry *e, sf_err *err) {
     sf_cuda_launch l;
     if (!launch_of(cubin->code.data, cubin->code.len, e->name, &l))
         return SF_FAIL(err, SF_INVALID, "kernel %s does not export its launch constant %s_launch", e->name,
                        e->name);
-    return sf_buf_printf(&c->table, err, "%-24s %-32s %5d %8d %8d %6d %8d %4d %8d\n", file, e->name,
-                         e->registers, e->barriers, e->shared, l.grid, l.threads, l.pdl, l.shared);
+    return sf_buf_printf(&c->table, err, "%-44s %5d %8d %7d %6d %8d %4d %8d %8d %11d %10llu\n", e->name,
+                         e->registers, e->barriers, e->shared, l.grid, l.threads, l.pdl, l.shared, l.cluster,
+                         l.row_blocks, l.workspace);
 }
 
 static sf_code check_rows(check *c, const char *file, const sf_cubin *cubin, sf_err *err) {
     SF_TRY(sf_cuda_report_check(&cubin->report, file, err));
     for (int i = 0; i < cubin->report.n_entries; i++)
-        SF_TRY(add_row(c, file, cubin, cubin->report.entries + i, err));
+        SF_TRY(add_row(c, cubin, cubin->report.entries + i, err));
     return SF_OK;
 }
 
@@ -105,6 +106,27 @@ static void check_template(check *c, const char *path) {
     if (rc == SF_OK && cubin.report.warnings) printf("%s: %s\n", file, cubin.report.warning);
     sf_cubin_fini(&cubin);
     sf_buf_fini(&text);
+}
+
+static int is_source(const struct dirent *e) {
+    const size_t len = strlen(e->d_name);
+    return len > 3 && strcmp(e->d_name + len - 3, ".cu") == 0;
+}
+
+static void check_kernels(check *c) {
+    struct dirent **names = NULL;
+    char path[4096];
+    const int n = scandir(c->o.kernels, &names, is_source, alphasort);
+    if (n <= 0) {
+        printf("%s: FAIL: no kernels there\n", c->o.kernels);
+        c->failed++;
+    }
+    for (int i = 0; i < n; i++) {
+        snprintf(path, sizeof path, "%s/%s", c->o.kernels, names[i]->d_name);
+        check_template(c, path);
+        free(names[i]);
+    }
+    free(names);
 }
 
 /* ---- the golden table ---- */
@@ -142,7 +164,7 @@ static int compare_golden(const check *c) {
 
 /* ---- main ---- */
 
-/* Returns the index of the first template, 0 for wrong usage. */
+/* Returns the index of the first template (argc: none), 0 for wrong usage. */
 static int parse(int argc, char **argv, options *o) {
     int i = 1;
     *o = (options){.arch = "sm_90a"};
@@ -159,19 +181,21 @@ static int parse(int argc, char **argv, options *o) {
             o->arch = value;
         else if (strcmp(argv[i], "--golden") == 0)
             o->golden = value;
+        else if (strcmp(argv[i], "--kernels") == 0)
+            o->kernels = value;
         else
             return 0;
         i++;
     }
-    return o->root && i < argc && (o->golden || !o->refresh) ? i : 0;
+    return o->root && (i < argc || o->kernels) && (o->golden || !o->refresh) ? i : 0;
 }
 
 static sf_code begin(check *c, sf_err *err) {
     SF_TRY(read_headers(c, "templates/snippets", "snippets", ".cuh", err));
     SF_TRY(read_headers(c, "runtime/device/cuda", "device/cuda", ".h", err));
-    return sf_buf_printf(&c->table, err, "# NVRTC %s, %s\n%-24s %-32s %5s %8s %8s %6s %8s %4s %8s\n",
-                         c->nvrtc.build, c->o.arch, "# template", "kernel", "regs", "barriers", "static",
-                         "grid", "threads", "pdl", "dynamic");
+    return sf_buf_printf(&c->table, err, "# NVRTC %s, %s\n%-44s %5s %8s %7s %6s %8s %4s %8s %8s %11s %10s\n",
+                         c->nvrtc.build, c->o.arch, "# kernel", "regs", "barriers", "static", "grid",
+                         "threads", "pdl", "dynamic", "cluster", "blocks/row", "workspace");
 }
 
 int main(int argc, char **argv) {
@@ -179,7 +203,9 @@ int main(int argc, char **argv) {
     sf_err err = {0};
     const int first = parse(argc, argv, &c.o);
     if (!first) {
-        fprintf(stderr, "usage: %s --root DIR [--arch sm_90a] [--golden FILE [--refresh]] TEMPLATE...\n",
+        fprintf(stderr,
+                "usage: %s --root DIR [--arch sm_90a] [--golden FILE [--refresh]] [--kernels DIR] "
+                "[TEMPLATE...]\n",
                 argv[0]);
         return 2;
     }
@@ -189,9 +215,11 @@ int main(int argc, char **argv) {
     }
     if (begin(&c, &err) != SF_OK)
         complain(&c, argv[0], &err);
-    else
+    else {
+        if (c.o.kernels) check_kernels(&c);
         for (int i = first; i < argc; i++)
             check_template(&c, argv[i]);
+    }
     if (c.table.data) fputs(c.table.data, stdout);
     int rc = c.failed > 0;
     if (c.o.golden && !rc) rc = c.o.refresh ? write_golden(&c) : compare_golden(&c);
