@@ -28,10 +28,11 @@ typedef struct sf_weights_sink {
  * Every shape is checked against the plan before anything is allocated; the error names file and tensor, what
  * was found and expected. The work runs on the pool, with a progress bar of bytes when `progress`. Memory:
  * the packed size only, or, with a sink (NULL: none), one piece a thread. An error of the sink ends loading
- * and is returned as it is. The checkpoint's mapping may be closed afterwards. Also checks the metadata that
- * the plan fixes (general.architecture, heads, rope theta, norm eps, ...). Refused by name: a tensor that the
- * plan has no place for, a key of the architecture that isn't understood (rope scaling, experts, sliding
- * window), a type that cannot be read, a value that is not finite in its packed format. */
+ * and is returned as it is. The plan is borrowed and outlives the weights; the checkpoint may be closed
+ * afterwards. Also checks the metadata that the plan fixes (general.architecture, heads, rope theta, norm
+ * eps, ...). Refused by name: a tensor that the plan has no place for, a key of the architecture that isn't
+ * understood (rope scaling, experts, sliding window), a type that cannot be read, a value that is not finite
+ * in its packed format. */
 SF_CHECKED sf_code sf_weights_load(const sf_plan *plan, const sf_gguf *g, sf_pool *pool, bool progress,
                                    const sf_weights_sink *sink, sf_weights **out, sf_err *err);
 /* Random weights of sensible scale, by Philox keyed by (seed, slot, layer, row, column): matrices N(0, 1/k),

@@ -1,25 +1,12 @@
 /* The packed formats: a new one is a case in each of the two switches. */
 #include "model/weights_priv.h"
 
-#include "base/bf16.h"
-
 #include <string.h>
 
 static bool finite_bits(float f) {
     uint32_t u;
     memcpy(&u, &f, sizeof u);
     return (u & 0x7f800000u) != 0x7f800000u;
-}
-
-/* Returns whether all are finite: 0x80 added to an exponent of all ones carries into bit 15. Simple loops,
- * which compilers vectorise. */
-static bool to_bf16(const float *restrict row, int count, uint16_t *restrict out) {
-    uint16_t carry = 0;
-    for (int i = 0; i < count; i++)
-        out[i] = sf_bf16_operand(row[i]);
-    for (int i = 0; i < count; i++)
-        carry = (uint16_t)(carry | ((out[i] & 0x7f80u) + 0x80u));
-    return !(carry & 0x8000u);
 }
 
 sf_code sf_wrow_bf16(const sf_wsource *s, const sf_winst *w, int row, int from, int count, int padded,
@@ -31,7 +18,7 @@ sf_code sf_wrow_bf16(const sf_wsource *s, const sf_winst *w, int row, int from, 
         return SF_OK;
     }
     SF_TRY(s->read(s, w, row, from, count, values, err));
-    if (!to_bf16(values, count, out)) return s->not_finite(s, w, row, err);
+    if (!sf_wloops_best()->to_bf16(values, count, out)) return s->not_finite(s, w, row, err);
     memset(out + count, 0, (size_t)(padded - count) * sizeof *out);
     return SF_OK;
 }

@@ -30,6 +30,19 @@ struct sf_wsource {
 #define SF_LANES     16  /* rows of a block of SF_W_BF16: a vector's lanes */
 #define SF_PACK_STEP 256 /* columns converted at a time; a multiple of every ggml block */
 
+/* The inner loops, in forms that give the same bits. */
+typedef struct sf_wloops {
+    /* Rounds to bf16 operands; returns whether all are finite. */
+    bool (*to_bf16)(const float *restrict row, int count, uint16_t *restrict out);
+    /* Two values of each of consecutive Philox counters (the first word counts up, and wraps): a sum s of
+     * four 16-bit numbers gives mean + scale * (2 s - 4 * 65535). */
+    void (*draw)(const uint32_t counter[4], const uint32_t key[2], float mean, float scale, int count,
+                 float *restrict out);
+} sf_wloops;
+
+const sf_wloops *sf_wloops_at(int i); /* 0 is plain; NULL: the machine or the build hasn't got it */
+const sf_wloops *sf_wloops_best(void);
+
 /* A slot's packed form: groups of rows one after another, a group's columns cut in pieces that stand one
  * after another too (the last may be shorter). Such a piece is a block, numbered in the order of memory. */
 typedef struct sf_wlayout {

@@ -10,18 +10,21 @@
 #include <stdarg.h>
 #include <cmocka.h>
 
-/* Loads the tiny model with the given slots. */
-static sf_code load(const sf_weight_desc *slots, const tiny_change *c, int threads, sf_weights **out,
-                    sf_err *err) {
-    gm m = tiny_file(c);
+/* The tiny model with the given slots. */
+static sf_plan tiny_with(const sf_weight_desc *slots) {
     sf_plan plan = tiny_plan;
+    plan.weights = slots;
+    return plan;
+}
+
+static sf_code load(const sf_plan *plan, const tiny_change *c, int threads, sf_weights **out, sf_err *err) {
+    gm m = tiny_file(c);
     sf_gguf *g = NULL;
     sf_pool *pool = NULL;
-    plan.weights = slots;
     assert_int_equal(sf_gguf_open_bytes("tiny.gguf", m.data, m.len, &g, err), SF_OK);
     assert_int_equal(sf_pool_create(threads, &pool, err), SF_OK);
     sf_weights *w = NULL;
-    sf_code rc = sf_weights_load(&plan, g, pool, false, NULL, &w, err);
+    sf_code rc = sf_weights_load(plan, g, pool, false, NULL, &w, err);
     sf_pool_destroy(pool);
     sf_gguf_close(g);
     gm_fini(&m);
@@ -86,7 +89,8 @@ static void fragments_stand_as_the_tensor_cores_read_them(void **state) {
         sf_err err = {0};
         size_t bytes = 0;
         tiny_as_mma(tile, slots);
-        if (load(slots, &(tiny_change){0}, 2, &w, &err) != SF_OK) fail_msg("%s", err.msg);
+        const sf_plan plan = tiny_with(slots);
+        if (load(&plan, &(tiny_change){0}, 2, &w, &err) != SF_OK) fail_msg("%s", err.msg);
         for (int slot = 0; slot < TINY_SLOTS; slot++) {
             for (int layer = 0; layer < (slots[slot].per_layer ? 2 : 1); layer++) {
                 const void *data = sf_weights_get(w, slot, layer);
@@ -120,8 +124,9 @@ static void a_checkpoint_has_the_same_values_in_both_formats(void **state) {
     sf_weights *plain = NULL, *mma = NULL;
     sf_err err = {0};
     tiny_as_mma(3, slots);
-    assert_int_equal(load(tiny_weights, &(tiny_change){0}, 1, &plain, &err), SF_OK);
-    assert_int_equal(load(slots, &(tiny_change){0}, 1, &mma, &err), SF_OK);
+    const sf_plan plan = tiny_with(slots);
+    assert_int_equal(load(&tiny_plan, &(tiny_change){0}, 1, &plain, &err), SF_OK);
+    assert_int_equal(load(&plan, &(tiny_change){0}, 1, &mma, &err), SF_OK);
     for (int slot = 0; slot < TINY_SLOTS; slot++) {
         for (int layer = 0; layer < (slots[slot].per_layer ? 2 : 1); layer++) {
             const void *a = sf_weights_get(plain, slot, layer), *b = sf_weights_get(mma, slot, layer);
@@ -136,19 +141,23 @@ static void a_checkpoint_has_the_same_values_in_both_formats(void **state) {
     sf_weights_destroy(mma);
 }
 
-static sf_weights *draw(const sf_weight_desc *d, int threads) {
-    const sf_op_desc op = {.name = "m", .op = SF_OP_GEMM, .weight = 0, .bias = -1};
-    const sf_plan plan = {.engine = "one",
-                          .model = {.layers = 1, .head_dim = 4},
-                          .n_weights = 1,
-                          .weights = d,
-                          .n_ops = 1,
-                          .ops = &op};
+/* A model of one matrix. */
+static sf_plan plan_of(const sf_weight_desc *d) {
+    static const sf_op_desc op = {.name = "m", .op = SF_OP_GEMM, .weight = 0, .bias = -1};
+    return (sf_plan){.engine = "one",
+                     .model = {.layers = 1, .head_dim = 4},
+                     .n_weights = 1,
+                     .weights = d,
+                     .n_ops = 1,
+                     .ops = &op};
+}
+
+static sf_weights *draw(const sf_plan *plan, int threads) {
     sf_weights *w = NULL;
     sf_pool *pool = NULL;
     sf_err err = {0};
     assert_int_equal(sf_pool_create(threads, &pool, &err), SF_OK);
-    if (sf_weights_random(&plan, 7, pool, false, NULL, &w, &err) != SF_OK) fail_msg("%s", err.msg);
+    if (sf_weights_random(plan, 7, pool, false, NULL, &w, &err) != SF_OK) fail_msg("%s", err.msg);
     sf_pool_destroy(pool);
     return w;
 }
@@ -169,9 +178,10 @@ static void random_weights_have_the_same_values_in_both_formats(void **state) {
     for (int i = 0; i < (int)(sizeof ks / sizeof *ks); i++) {
         for (int interleave = 0; interleave < 2; interleave++) {
             sf_weight_desc a = one_matrix(interleave ? 2 * (19 + i) : 101 + 7 * i, ks[i], interleave), b = a;
-            sf_weights *plain = draw(&a, 1);
+            const sf_plan plan_a = plan_of(&a), plan_b = plan_of(&b);
+            sf_weights *plain = draw(&plan_a, 1);
             for (b.format = SF_W_BF16_MMA, b.tile = 1 + i % 2; b.tile <= 8; b.tile += 2) {
-                sf_weights *mma = draw(&b, 2);
+                sf_weights *mma = draw(&plan_b, 2);
                 size_t set =
                     expect_same_values(&a, sf_weights_get(plain, 0, 0), &b, sf_weights_get(mma, 0, 0));
                 assert_true(set > (size_t)a.n * (size_t)a.k / 2);
@@ -188,7 +198,8 @@ static void padding_of_rows_and_columns_is_zero(void **state) {
         sf_weight_desc d = one_matrix(70, 321, interleave);
         d.format = SF_W_BF16_MMA;
         d.tile = 4;
-        sf_weights *w = draw(&d, 2);
+        const sf_plan plan = plan_of(&d);
+        sf_weights *w = draw(&plan, 2);
         const uint16_t *p = sf_weights_get(w, 0, 0);
         int rows = wr_rows(&d), cols = wr_cols(&d), set = 0, in_matrix = 0;
         assert_int_equal(sf_weights_bytes(w), rows * cols * 2);
@@ -210,7 +221,8 @@ static void thread_counts_do_not_change_bits_or_hash(void **state) {
     sf_weight_desc d = one_matrix(1000, 4100, false); /* about 8 MB, several units */
     d.format = SF_W_BF16_MMA;
     d.tile = 3;
-    sf_weights *one = draw(&d, 1), *three = draw(&d, 3);
+    const sf_plan plan = plan_of(&d);
+    sf_weights *one = draw(&plan, 1), *three = draw(&plan, 3);
     assert_memory_equal(sf_weights_get(one, 0, 0), sf_weights_get(three, 0, 0), sf_weights_bytes(one));
     assert_string_equal(sf_weights_hash(one), sf_weights_hash(three));
     sf_weights_destroy(one);
@@ -232,10 +244,11 @@ static void values_that_are_not_finite_are_refused_by_place(void **state) {
     };
     sf_weight_desc slots[TINY_SLOTS];
     tiny_as_mma(2, slots);
+    const sf_plan plan = tiny_with(slots);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         sf_weights *w = NULL;
         sf_err err = {0};
-        assert_int_equal(load(slots, &cases[i].change, 2, &w, &err), SF_FORMAT);
+        assert_int_equal(load(&plan, &cases[i].change, 2, &w, &err), SF_FORMAT);
         assert_string_equal(err.msg, cases[i].text);
         assert_null(w);
     }
@@ -256,7 +269,8 @@ static void tiles_and_parts_that_do_not_fit_are_refused(void **state) {
             slots[TINY_GATE_UP].n_parts = 3;
             slots[TINY_GATE_UP].n = 60;
         }
-        assert_int_equal(load(slots, &(tiny_change){0}, 1, &w, &err), SF_INVALID);
+        const sf_plan plan = tiny_with(slots);
+        assert_int_equal(load(&plan, &(tiny_change){0}, 1, &w, &err), SF_INVALID);
         assert_non_null(strstr(err.msg, "weight gate_up does not fit together"));
         assert_null(w);
     }
