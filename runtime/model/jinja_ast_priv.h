@@ -123,13 +123,22 @@ SF_CHECKED sf_code sf_jparse_expr(sf_jparser *p, sf_jnode **out);
 SF_CHECKED sf_code sf_jparse_tuple(sf_jparser *p, sf_jtuple_mode mode, const char *end, bool parens,
                                    sf_jnode **out);
 SF_CHECKED sf_code sf_jparse_filters(sf_jparser *p, sf_jnode *of, bool inline_first, sf_jnode **out);
-SF_CHECKED sf_code sf_jparse_node(sf_jparser *p, sf_jnode_type type, sf_jnode **out);
-SF_CHECKED sf_code sf_jparse_append(sf_jparser *p, sf_jnode *list, sf_jnode *item);
-SF_CHECKED sf_code sf_jparse_expect(sf_jparser *p, sf_jtok_type type, int op, const char *what);
+
+/* jinja_cursor.c. Errors carry the current token's place. */
 SF_CHECKED sf_code sf_jparse_fail(const sf_jparser *p, sf_code code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* Whether the current token is of this type (and, of SF_JT_OP, this operator) or this name. */
 bool sf_jparse_at(const sf_jparser *p, sf_jtok_type type, int op);
 bool sf_jparse_at_name(const sf_jparser *p, const char *name);
 bool sf_jparse_skip_name(sf_jparser *p, const char *name);
+/* "'x'" or "end of template", for messages. Returns buf. */
+const char *sf_jparse_describe(const sf_jtok *t, char buf[64]);
+/* Steps past the token, or fails with what was found and `what` was expected. */
+SF_CHECKED sf_code sf_jparse_expect(sf_jparser *p, sf_jtok_type type, int op, const char *what);
+/* A node at the current token's place, in the arena. */
+SF_CHECKED sf_code sf_jparse_node(sf_jparser *p, sf_jnode_type type, sf_jnode **out);
+SF_CHECKED sf_code sf_jparse_append(sf_jparser *p, sf_jnode *list, sf_jnode *item);
+/* Room for one more pointer in the array at *array, which holds n; doubles at powers of two. */
+SF_CHECKED sf_code sf_jparse_grow(sf_jparser *p, void *array, size_t n);
 
 #endif

@@ -2,8 +2,6 @@
 #include "model/jinja_ast_priv.h"
 #include "model/jinja_eval_priv.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { MAX_DEPTH = 150 };
@@ -11,86 +9,14 @@ enum { MAX_DEPTH = 150 };
 static sf_code parse_unary(sf_jparser *p, bool filters, sf_jnode **out);
 static sf_code parse_or(sf_jparser *p, sf_jnode **out);
 
-sf_code sf_jparse_fail(const sf_jparser *p, sf_code code, const char *fmt, ...) {
-    char msg[200];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(msg, sizeof msg, fmt, ap);
-    va_end(ap);
-    return SF_FAIL_AT(p->err, code, ((sf_loc){p->name, p->tok->line, p->tok->col}), "%s", msg);
-}
-
-bool sf_jparse_at(const sf_jparser *p, sf_jtok_type type, int op) {
-    return p->tok->type == type && (type != SF_JT_OP || p->tok->op == op);
-}
-
 static bool at_op(const sf_jparser *p, int op) {
     return sf_jparse_at(p, SF_JT_OP, op);
-}
-
-bool sf_jparse_at_name(const sf_jparser *p, const char *name) {
-    return p->tok->type == SF_JT_NAME && strcmp(p->tok->text, name) == 0;
-}
-
-bool sf_jparse_skip_name(sf_jparser *p, const char *name) {
-    if (!sf_jparse_at_name(p, name)) return false;
-    p->tok++;
-    return true;
 }
 
 static bool skip_op(sf_jparser *p, int op) {
     if (!at_op(p, op)) return false;
     p->tok++;
     return true;
-}
-
-static const char *describe(const sf_jtok *t, char buf[64]) {
-    static const char *const names[] = {
-        "end of template", "text",    "'{{'",  "'}}'",    "'{%'", "'%}'", "name",
-        "string",          "integer", "float", "operator"};
-    if (t->type == SF_JT_NAME)
-        snprintf(buf, 64, "'%.40s'", t->text);
-    else if (t->type == SF_JT_OP && t->op > 255)
-        snprintf(buf, 64, "'%c%c'", t->op >> 8, t->op & 255);
-    else if (t->type == SF_JT_OP)
-        snprintf(buf, 64, "'%c'", t->op);
-    else
-        snprintf(buf, 64, "%s", names[t->type]);
-    return buf;
-}
-
-sf_code sf_jparse_expect(sf_jparser *p, sf_jtok_type type, int op, const char *what) {
-    char buf[64];
-    if (!sf_jparse_at(p, type, op))
-        return sf_jparse_fail(p, SF_FORMAT, "found %s, expected %s", describe(p->tok, buf), what);
-    if (type != SF_JT_EOF) p->tok++;
-    return SF_OK;
-}
-
-sf_code sf_jparse_node(sf_jparser *p, sf_jnode_type type, sf_jnode **out) {
-    sf_jnode *n = sf_jarena_get(p->arena, sizeof *n);
-    if (!n) return sf_jparse_fail(p, sf_jarena_code(p->arena), "no room for the template");
-    n->type = type;
-    n->line = p->tok->line;
-    n->col = p->tok->col;
-    *out = n;
-    return SF_OK;
-}
-
-/* Doubles an array of pointers whose length is a power of two (or 0). */
-static sf_code grow(sf_jparser *p, void *array, size_t n) {
-    if (n & (n - 1)) return SF_OK;
-    void *fresh = sf_jarena_get(p->arena, (n ? n * 2 : 1) * sizeof(void *));
-    if (!fresh) return sf_jparse_fail(p, sf_jarena_code(p->arena), "no room for the template");
-    if (n) memcpy(fresh, *(void **)array, n * sizeof(void *));
-    memcpy(array, &fresh, sizeof fresh);
-    return SF_OK;
-}
-
-sf_code sf_jparse_append(sf_jparser *p, sf_jnode *list, sf_jnode *item) {
-    SF_TRY(grow(p, &list->list, list->n));
-    list->list[list->n++] = item;
-    return SF_OK;
 }
 
 static sf_code string_value(sf_jparser *p, const char *data, size_t len, sf_jv *out) {
@@ -180,7 +106,7 @@ static sf_code parse_primary(sf_jparser *p, bool ns, sf_jnode **out) {
         return SF_OK;
     }
     if (at_op(p, '[') || at_op(p, '{')) return parse_display(p, n);
-    if (!skip_op(p, '(')) return sf_jparse_fail(p, SF_FORMAT, "unexpected %s", describe(t, buf));
+    if (!skip_op(p, '(')) return sf_jparse_fail(p, SF_FORMAT, "unexpected %s", sf_jparse_describe(t, buf));
     SF_TRY(sf_jparse_tuple(p, SF_JTUPLE_FULL, NULL, true, out));
     return sf_jparse_expect(p, SF_JT_OP, ')', "')'");
 }
@@ -238,8 +164,8 @@ static sf_code parse_args(sf_jparser *p, sf_jnode *n) {
                 if (!strcmp(n->kw_names[i], name))
                     return sf_jparse_fail(p, SF_FORMAT, "keyword argument '%.60s' repeated", name);
             SF_TRY(sf_jparse_expr(p, &value));
-            SF_TRY(grow(p, &n->kw, n->n_kw));
-            SF_TRY(grow(p, &n->kw_names, n->n_kw));
+            SF_TRY(sf_jparse_grow(p, &n->kw, n->n_kw));
+            SF_TRY(sf_jparse_grow(p, &n->kw_names, n->n_kw));
             n->kw_names[n->n_kw] = name;
             n->kw[n->n_kw++] = value;
             continue;
@@ -487,7 +413,8 @@ sf_code sf_jparse_tuple(sf_jparser *p, sf_jtuple_mode mode, const char *end, boo
         is_tuple = true;
     }
     if (!is_tuple && !item && !parens)
-        return sf_jparse_fail(p, SF_FORMAT, "found %s, expected an expression", describe(p->tok, buf));
+        return sf_jparse_fail(p, SF_FORMAT, "found %s, expected an expression",
+                              sf_jparse_describe(p->tok, buf));
     *out = !is_tuple && item ? item : tuple;
     return SF_OK;
 }
