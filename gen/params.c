@@ -25,6 +25,8 @@ static bool op_source(const char *field, const sf_op_spec *op, source *out) {
         out->number = op->desc.bias >= 0;
     else if (strcmp(field, "input_rows") == 0)
         out->number = op->gathered;
+    else if (strcmp(field, "logit_rows") == 0)
+        out->number = op->desc.scope == SF_SCOPE_HEAD;
     else if (strcmp(field, "tile") == 0)
         out->number = op->tile;
     else

@@ -8,7 +8,7 @@ static std::string define(const char *name, int value) {
 
 static std::string common(const gemm_op &op) {
     const char *ep[] = {"EPILOGUE_store", "EPILOGUE_add", "EPILOGUE_swiglu"};
-    return define("N", op.n) + define("K", op.k) + define("HAS_BIAS", 0) + define("INPUT_ROWS", 0) +
+    return define("N", op.n) + define("K", op.k) + define("HAS_BIAS", 0) + define("LOGIT_ROWS", 0) +
            define("OUT_BF16", 0) + define("SMS", 132) + define("T", op.t) +
            "enum { EPILOGUE_store, EPILOGUE_add, EPILOGUE_swiglu, EPILOGUE = " + ep[op.ep] + " };\n" +
            "enum { WEIGHT_bf16, WEIGHT = WEIGHT_bf16 };\n";

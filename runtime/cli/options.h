@@ -12,7 +12,9 @@ typedef enum sf_verb { SF_VERB_RUN, SF_VERB_SELFTEST, SF_VERB_INFO, SF_VERB_TOKE
 
 /* Filled from the environment, then from the command line. Strings are borrowed from there. */
 typedef struct sf_cli_opts {
-    const char *weights, *isa, *policy, *chat_template;
+    const char *weights, *isa, *policy, *chat_template, *kernel_cache;
+    int gpu;     /* which GPU */
+    bool graphs; /* info: the table of shapes */
     bool random;
     uint64_t random_seed;
     int threads, max_model_len, max_num_seqs, kv_pages; /* 0: the plan's */

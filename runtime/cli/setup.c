@@ -32,6 +32,8 @@ void sf_cli_engine_config(const sf_cli_opts *o, sf_engine_config *out) {
     out->random_seed = o->random_seed;
     out->threads = o->threads;
     out->isa = o->isa;
+    out->gpu = o->gpu;
+    out->kernel_cache = o->kernel_cache;
     out->kv_pages = o->kv_pages;
     out->max_context = o->max_model_len;
     out->max_seqs = o->max_num_seqs;

@@ -1,4 +1,5 @@
 #include "api/json.h"
+#include "cli/info_cuda.h"
 #include "cli/setup.h"
 #include "device/cpu/cpu.h"
 #include "engine/fingerprint.h"
@@ -171,6 +172,7 @@ static json_t *info_json(const sf_plan *p, const sf_engine *e, const sf_cli_opts
         const char *refused = sf_engine_sched_config(e)->refuse_deterministic;
         sf_json_put(o, "weights", weights_json(e, opts), &ok);
         sf_json_put(o, "system_fingerprint", json_string(sf_engine_fingerprint(e)), &ok);
+        if (sf_engine_cuda(e)) sf_json_put(o, "cuda", sf_info_cuda_json(sf_engine_cuda(e)), &ok);
         sf_json_put(o, "deterministic_refused", refused ? json_string(refused) : json_null(), &ok);
     }
     return keep(o, ok);
@@ -182,6 +184,7 @@ static void print_routes(const sf_plan *p, int cls) {
         const sf_op_desc *op = &p->ops[i];
         for (int r = 0; r < op->n_routes[cls]; r++) {
             const sf_route *route = &op->routes[cls][r];
+            if (route->kernel < 0) continue;
             const sf_kernel *k = &p->kernels[route->kernel];
             printf("  %-12s <= %4d rows  %8.1f us  %s\n%*s%s\n", r ? "" : op->name, route->rows_max,
                    route->us_at_max, k->name, 40, "", k->order);
@@ -197,8 +200,13 @@ static void print_text(const sf_plan *p, const sf_engine *e, const sf_cli_opts *
     printf("plan        pages of %d positions x %d, passes of %d rows, context %d, window %d, policy %s\n",
            p->page_size, p->kv_pages, p->max_rows, p->max_context, p->window, p->policy);
     printf("            inputs %.16s, pinned %.16s\n", p->gen_hash, p->pinned_hash);
-    printf("machine     %s, best %s of built: %s; %d threads\n", sf_fingerprint_arch(),
-           sf_isa_name(sf_cpu_isa_best(p)), p->isas, e ? sf_engine_threads(e) : sf_engine_machine_threads());
+    const int threads = e ? sf_engine_threads(e) : sf_engine_machine_threads();
+    if (p->arch)
+        printf("machine     built for %s with %d multiprocessors%s%s\n", p->arch, p->sms, e ? "; " : "",
+               e ? sf_engine_device(e)->desc : "");
+    else
+        printf("machine     %s, best %s of built: %s; %d threads\n", sf_fingerprint_arch(),
+               sf_isa_name(sf_cpu_isa_best(p)), p->isas, threads);
     printf("compiler    %s\n", sf_fingerprint_compiler());
     if (e) {
         printf("weights     %s, %.1f MB packed, %.2f s to load\n            %s\n",
@@ -207,6 +215,7 @@ static void print_text(const sf_plan *p, const sf_engine *e, const sf_cli_opts *
         const char *refused = sf_engine_sched_config(e)->refuse_deterministic;
         printf("fingerprint %s\ndeterminism %s\n", sf_engine_fingerprint(e),
                refused ? refused : "probe passed");
+        if (sf_engine_cuda(e)) sf_info_cuda_print(sf_engine_cuda(e), o->graphs);
     }
     print_routes(p, SF_CLASS_PINNED);
     print_routes(p, SF_CLASS_FAST);

@@ -70,15 +70,6 @@ static sf_code make_sched_config(const sf_plan *plan, const sf_engine_config *c,
     return SF_OK;
 }
 
-sf_code sf_engine_device_open(const sf_engine *e, const char *isa, int threads, int n_pages, sf_device **out,
-                              sf_err *err) {
-    if (strcmp(e->plan->backend, "cpu") != 0) {
-        return SF_FAIL(err, SF_UNSUPPORTED, "backend %s is not in this build", e->plan->backend);
-    }
-    sf_cpu_config cfg = {.threads = threads, .isa = isa, .n_pages = n_pages};
-    return sf_cpu_open(e->plan, e->weights, &cfg, out, err);
-}
-
 /* A device that fails the probe still serves ordinary requests; only the promise is withdrawn. */
 static sf_code probe(sf_engine *e, sf_err *err) {
     sf_code rc = sf_selftest_probe(e->device, e->refuse, sizeof e->refuse, err);
@@ -94,15 +85,17 @@ static sf_code open_parts(sf_engine *e, const sf_engine_config *cfg, sf_err *err
     SF_TRY(set_int("threads", cfg->threads, 0, 1, THREADS_MAX, &threads, err));
     SF_TRY(set_int("kv_pages", cfg->kv_pages, 0, 1, 1 << 24, &pages, err));
     e->threads = threads;
+    e->pages = pages;
     SF_TRY(make_sched_config(e->plan, cfg, &e->sched_config, err));
     SF_TRY(sf_engine_load(e, cfg, err));
     if (cfg->text_only) return SF_OK;
     sf_fingerprint_parts parts = {.pinned_hash = e->plan->pinned_hash,
                                   .weights_hash = sf_weights_hash(e->weights),
                                   .tokenizer_hash = e->tokenizer ? sf_tokenizer_hash(e->tokenizer) : NULL,
-                                  .chat_hash = e->chat ? e->chat_hash : NULL};
+                                  .chat_hash = e->chat ? e->chat_hash : NULL,
+                                  .device_identity = sf_backend_identity(e)};
     SF_TRY(sf_fingerprint_make(&parts, e->fingerprint, err));
-    SF_TRY(sf_engine_device_open(e, cfg->isa ? cfg->isa : "auto", threads, pages, &e->device, err));
+    SF_TRY(sf_backend_ready(e, cfg, err));
     if (cfg->wrap_device) e->device = cfg->wrap_device(cfg->wrap_ctx, e->device);
     if (!cfg->skip_probe) SF_TRY(probe(e, err));
     return sf_sched_create(e->device, e->tokenizer, &e->sched_config, &e->sched, err);
@@ -128,6 +121,7 @@ void sf_engine_close(sf_engine *e) {
     if (e->chat) sf_chat_close(e->chat);
     if (e->tokenizer) sf_tokenizer_close(e->tokenizer);
     if (e->weights) sf_weights_destroy(e->weights);
+    free(e->poisoned);
     free(e);
 }
 

@@ -14,6 +14,8 @@ typedef struct sf_engine_config {
     bool random; /* random weights of `random_seed` instead; needs no tokenizer when weights is NULL */
     uint64_t random_seed;
     int threads;               /* 0: the machine's cores */
+    int gpu;                   /* cuda: which GPU, from 0 */
+    const char *kernel_cache;  /* cuda: directory of compiled kernels; NULL: the user's cache */
     const char *isa;           /* NULL or "auto": the best */
     int kv_pages;              /* 0: the plan's */
     int max_context, max_seqs; /* 0: the plan's */
@@ -48,6 +50,11 @@ sf_weights *sf_engine_weights(const sf_engine *e);
 double sf_engine_load_seconds(const sf_engine *e);
 int sf_engine_threads(const sf_engine *e);
 sf_device *sf_engine_device(const sf_engine *e);
+/* The CUDA device (device/cuda/cuda.h), also where a test wrapped it; NULL: another backend. */
+sf_device *sf_engine_cuda(const sf_engine *e);
+/* Makes the embedding row of the last token infinite, or puts it back: sf_selftest_config.poison, with the
+ * engine as its context. Errors: SF_UNSUPPORTED, SF_NOMEM, SF_DEVICE. */
+SF_CHECKED sf_code sf_engine_poison(void *engine, bool on, sf_err *err);
 sf_sched *sf_engine_sched(const sf_engine *e);
 const sf_sched_config *sf_engine_sched_config(const sf_engine *e);
 /* Opens a further device on the engine's weights (selftest: other instruction sets and thread counts). The

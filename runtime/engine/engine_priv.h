@@ -2,6 +2,7 @@
 #ifndef SF_ENGINE_ENGINE_PRIV_H
 #define SF_ENGINE_ENGINE_PRIV_H
 
+#include "device/cuda/cuda.h"
 #include "engine/engine.h"
 #include "engine/fingerprint.h"
 
@@ -11,9 +12,12 @@ struct sf_engine {
     sf_tokenizer *tokenizer; /* NULL: random weights without a checkpoint */
     sf_chat *chat;
     sf_device *device;
+    sf_device *cuda;      /* the CUDA device under `device`; NULL: another backend */
+    sf_weights_sink sink; /* cuda */
+    uint16_t *poisoned;   /* the embedding row that sf_engine_poison took away; NULL: never did */
     sf_sched *sched;
     sf_sched_config sched_config;
-    int threads;
+    int threads, pages; /* KV pages of the pool */
     double load_s;
     char chat_missing[480];
     char refuse[480]; /* why deterministic requests are refused; sched_config points here */
@@ -23,5 +27,14 @@ struct sf_engine {
 
 /* The parts of sf_engine_open that touch the checkpoint: weights, tokenizer, chat template. */
 SF_CHECKED sf_code sf_engine_load(sf_engine *e, const sf_engine_config *cfg, sf_err *err);
+
+/* Backends (backend.c). begin: before the weights, ready: after; sink: where the weights go (NULL: host);
+ * identity: what else makes bits (NULL: nothing). Errors: those of sf_cpu_open, sf_cuda_open, sf_cuda_ready.
+ */
+bool sf_backend_is_cuda(const sf_plan *plan);
+SF_CHECKED sf_code sf_backend_begin(sf_engine *e, const sf_engine_config *cfg, sf_err *err);
+const sf_weights_sink *sf_backend_sink(const sf_engine *e);
+SF_CHECKED sf_code sf_backend_ready(sf_engine *e, const sf_engine_config *cfg, sf_err *err);
+const char *sf_backend_identity(const sf_engine *e);
 
 #endif

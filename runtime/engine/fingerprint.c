@@ -36,11 +36,12 @@ sf_code sf_fingerprint_make(const sf_fingerprint_parts *parts, char out[SF_FINGE
     if (!h) return SF_FAIL(err, SF_NOMEM, "out of memory for a hash");
     char sampler[16], hex[65];
     snprintf(sampler, sizeof sampler, "%d", SF_SAMPLER_VERSION);
-    const char *const texts[] = {"steadfast fingerprint 2", parts->pinned_hash,
+    const char *const texts[] = {"steadfast fingerprint 3", parts->pinned_hash,
                                  sf_fingerprint_compiler(), SF_BUILD_FLAGS,
                                  SF_NUMERIC_SOURCES,        sf_fingerprint_arch(),
                                  parts->weights_hash,       parts->tokenizer_hash,
-                                 parts->chat_hash,          sampler};
+                                 parts->chat_hash,          sampler,
+                                 parts->device_identity};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         sf_sha256_add_str(h, texts[i]);
     sf_sha256_hex(h, hex);

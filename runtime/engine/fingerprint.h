@@ -10,16 +10,18 @@
 #define SF_FINGERPRINT_SIZE 36 /* "sf-", 32 hex digits, NUL */
 
 typedef struct sf_fingerprint_parts {
-    const char *pinned_hash;    /* kernels and schedule, from the plan */
-    const char *weights_hash;   /* packed weights */
-    const char *tokenizer_hash; /* NULL: none */
-    const char *chat_hash;      /* SHA-256 of the chat template's text; NULL: none */
+    const char *pinned_hash;     /* kernels and schedule, from the plan */
+    const char *weights_hash;    /* packed weights */
+    const char *tokenizer_hash;  /* NULL: none */
+    const char *chat_hash;       /* SHA-256 of the chat template's text; NULL: none */
+    const char *device_identity; /* kernels compiled at start; NULL: those of the build alone */
 } sf_fingerprint_parts;
 
 /* SHA-256, cut to 128 bits, over length-prefixed texts: the layout's name, pinned_hash, compiler, its flags,
- * architecture family, weights_hash, tokenizer_hash, chat_hash, sampler version, and the sources outside the
- * kernels that reach a committed bit (SF_NUMERIC_SOURCES, hashed when the build is configured). Threads,
- * instruction set, window and batch sizes are left out: they change no committed bit. Errors: SF_NOMEM. */
+ * architecture family, weights_hash, tokenizer_hash, chat_hash, sampler version, device_identity, and the
+ * sources outside the kernels that reach a committed bit (SF_NUMERIC_SOURCES, hashed when the build is
+ * configured). Threads, instruction set, window and batch sizes are left out: they change no committed bit.
+ * Errors: SF_NOMEM. */
 SF_CHECKED sf_code sf_fingerprint_make(const sf_fingerprint_parts *parts, char out[SF_FINGERPRINT_SIZE],
                                        sf_err *err);
 

@@ -114,11 +114,14 @@ sf_code sf_engine_load(sf_engine *e, const sf_engine_config *cfg, sf_err *err) {
     }
     if ((rc = load_text(e, cfg, g, err)) != SF_OK) goto done;
     if (cfg->text_only) goto done;
+    if ((rc = sf_backend_begin(e, cfg, err)) != SF_OK) goto done;
+    t0 = sf_now_s();
     if ((rc = sf_pool_create(e->threads, &pool, err)) != SF_OK) goto done;
     if (cfg->random) {
-        rc = sf_weights_random(e->plan, cfg->random_seed, pool, cfg->progress, NULL, &e->weights, err);
+        rc = sf_weights_random(e->plan, cfg->random_seed, pool, cfg->progress, sf_backend_sink(e),
+                               &e->weights, err);
     } else {
-        rc = sf_weights_load(e->plan, g, pool, cfg->progress, NULL, &e->weights, err);
+        rc = sf_weights_load(e->plan, g, pool, cfg->progress, sf_backend_sink(e), &e->weights, err);
     }
     e->load_s = sf_now_s() - t0;
 done:

@@ -3,6 +3,8 @@
 #include "device/cpu/cpu.h"
 #include "engine/selftest_priv.h"
 
+#include "base/progress.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -120,10 +122,28 @@ static sf_code run_threads(st_run_ctx *c, sf_selftest_result *out, sf_err *err) 
     return SF_OK;
 }
 
+/* The same device, launching in another way: whole passes, windows and single rows. */
+static sf_code run_modes(st_run_ctx *c, sf_selftest_result *out, sf_err *err) {
+    const sf_selftest_config *cfg = c->cfg;
+    for (int i = 0; i < cfg->n_modes; i++) {
+        timed_line t;
+        line_begin(&t, cfg->modes[i], "another way to launch");
+        cfg->set_mode(cfg->mode_ctx, i);
+        sf_code rc = st_route(&c->rig, 0, c->own.n, c->own.n, &t.diff, err);
+        if (rc == SF_OK) rc = st_route(&c->rig, c->n_short / 2, c->n_short, 8, &t.diff, err);
+        if (rc == SF_OK) rc = st_route(&c->rig, c->n_short - 3, c->n_short, 1, &t.diff, err);
+        cfg->set_mode(cfg->mode_ctx, -1);
+        if (rc != SF_OK) return rc;
+        line_end(cfg, out, &t);
+    }
+    return SF_OK;
+}
+
 static sf_code run_all(st_run_ctx *c, sf_selftest_result *out, sf_err *err) {
     SF_TRY(st_reference(&c->rig, &c->own, &c->trace, err));
     c->rig.trace = &c->trace;
     SF_TRY(run_table(c, out, err));
+    SF_TRY(run_modes(c, out, err));
     if (!c->cfg->open || c->cfg->n_isas < 1) return SF_OK;
     SF_TRY(run_isas(c, out, err));
     return run_threads(c, out, err);

@@ -5,7 +5,6 @@
 #define SF_ENGINE_SELFTEST_H
 
 #include "device/device.h"
-#include "model/weights.h"
 
 typedef struct sf_selftest_line {
     const char *name;        /* "verify windows" */
@@ -26,9 +25,16 @@ typedef struct sf_selftest_config {
     int n_isas; /* instruction sets to compare, best last; the last serves the thread counts */
     sf_isa isas[SF_ISA_COUNT];
     int threads; /* thread counts 1.. up to this and one more are compared */
-    /* Written to while neighbours are poisoned (one embedding row is infinite for the length of a check, then
-     * restored). NULL: that check is left out. */
-    sf_weights *weights;
+    /* Other ways in which the device under test may run a pass ("launches one by one"); set_mode(-1) goes
+     * back to its own. NULL: none. */
+    const char *const *modes;
+    int n_modes;
+    void (*set_mode)(void *ctx, int mode);
+    void *mode_ctx;
+    /* Makes the last token's embedding row infinite for the length of a check, or puts it back. NULL: that
+     * check is left out. */
+    sf_code (*poison)(void *ctx, bool on, sf_err *err);
+    void *poison_ctx;
     /* Called for each finished check, in order; may be NULL. */
     void (*report)(void *ctx, const sf_selftest_line *line);
     void *report_ctx;

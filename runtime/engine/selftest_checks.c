@@ -3,9 +3,6 @@
 #include "engine/selftest_priv.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-
-#define INFINITY_BF16 0x7f80u
 
 static int min_int(int a, int b) {
     return a < b ? a : b;
@@ -110,26 +107,6 @@ static sf_code check_neighbours(st_run_ctx *c, st_rig *r, st_diff *diff, sf_err 
     return SF_OK;
 }
 
-/* The packed embedding of the last token is set to `value`, its old values kept in saved [k]; or put back.
- * Layout: sf_wformat SF_W_BF16. */
-static void swap_embedding(uint16_t *packed, const sf_weight_desc *w, uint16_t *saved, bool restore) {
-    size_t row = (size_t)w->n - 1, pairs = ((size_t)w->k + 1) / 2;
-    for (size_t k = 0; k < (size_t)w->k; k++) {
-        uint16_t *at = packed + (row / 16 * pairs + k / 2) * 32 + row % 16 * 2 + k % 2;
-        if (!restore) saved[k] = *at;
-        *at = restore ? saved[k] : (uint16_t)INFINITY_BF16;
-    }
-}
-
-static const sf_op_desc *find_embed(const sf_plan *plan) {
-    for (int i = 0; i < plan->n_ops; i++) {
-        const sf_op_desc *op = &plan->ops[i];
-        if (op->op == SF_OP_EMBED && op->weight >= 0 && plan->weights[op->weight].format == SF_W_BF16)
-            return op;
-    }
-    return NULL;
-}
-
 static sf_code poisoned_passes(st_run_ctx *c, st_rig *r, st_seq *left, st_seq *right, st_diff *diff,
                                sf_err *err) {
     int n = min_int(24, c->n_short), base = n / 3;
@@ -154,25 +131,24 @@ static sf_code poisoned_passes(st_run_ctx *c, st_rig *r, st_seq *left, st_seq *r
 }
 
 static sf_code check_poison(st_run_ctx *c, st_rig *r, st_diff *diff, sf_err *err) {
-    const sf_op_desc *embed = find_embed(c->plan);
-    if (!embed || !c->cfg->weights) return SF_OK;
-    const sf_weight_desc *w = &c->plan->weights[embed->weight];
-    /* The weights are the engine's own memory, lent for the test. */
-    uint16_t *packed = (uint16_t *)(uintptr_t)sf_weights_get(c->cfg->weights, embed->weight, 0);
-    uint16_t *saved = malloc((size_t)w->k * sizeof *saved);
-    if (!saved) return SF_FAIL(err, SF_NOMEM, "out of memory for an embedding row");
+    const sf_selftest_config *cfg = c->cfg;
+    if (!cfg->poison) return SF_OK;
     st_seq left = {0}, right = {0};
     sf_code rc = st_seq_init(&left, c->plan, 1, c->left.n, c->left.pages[0], err);
     if (rc == SF_OK) rc = st_seq_init(&right, c->plan, 2, c->right.n, c->right.pages[0], err);
+    if (rc == SF_OK) rc = cfg->poison(cfg->poison_ctx, true, err);
     if (rc == SF_OK) {
-        swap_embedding(packed, w, saved, false);
         rc = poisoned_passes(c, r, &left, &right, diff, err);
-        swap_embedding(packed, w, saved, true);
+        sf_err undo = {0};
+        const sf_code back = cfg->poison(cfg->poison_ctx, false, &undo);
+        if (rc == SF_OK && back != SF_OK) {
+            rc = back;
+            if (err) *err = undo;
+        }
     }
     r->no_logits = false;
     st_seq_fini(&left);
     st_seq_fini(&right);
-    free(saved);
     return rc;
 }
 

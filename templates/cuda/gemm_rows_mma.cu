@@ -9,7 +9,7 @@
 //@ param K          int = 4096 in 8..1048576 from op.k
 //@ param EPILOGUE   enum store|add|swiglu = store from op.epilogue
 //@ param HAS_BIAS   int = 0 in 0..1 from op.has_bias
-//@ param INPUT_ROWS int = 0 in 0..1 from op.input_rows
+//@ param LOGIT_ROWS int = 0 in 0..1 from op.logit_rows
 //@ param SMS        int = 132 in 1..1024 from config.sms
 //@ param OUT_BF16   int = 0 in 0..1
 //@ param WEIGHT     enum bf16 = bf16
@@ -22,7 +22,7 @@
 #define KERNEL_NAME   gemm_rows_mma_default
 #define KERNEL_LAUNCH gemm_rows_mma_default_launch
 #endif
-enum { N = 6144, K = 4096, HAS_BIAS = 0, INPUT_ROWS = 0, SMS = 132, OUT_BF16 = 0 };
+enum { N = 6144, K = 4096, HAS_BIAS = 0, LOGIT_ROWS = 0, SMS = 132, OUT_BF16 = 0 };
 enum { T = 3, ROWS = 8, TILES_WARP = 1, SPLIT = 0 };
 enum { EPILOGUE_store, EPILOGUE_add, EPILOGUE_swiglu, EPILOGUE = EPILOGUE_store };
 enum { WEIGHT_bf16, WEIGHT = WEIGHT_bf16 };
@@ -122,6 +122,6 @@ extern "C" __global__ void __launch_bounds__(32 * (WARPS + 2), 1) KERNEL_NAME(sf
     }
     if (threadIdx.x >= WARPS * 32) return;
     pass_wait();
-    const int rows = INPUT_ROWS ? a.block->n_logits : a.block->rows;
+    const int rows = LOGIT_ROWS ? a.block->n_logits : a.block->rows;
     consume(r, output{a.out, a.bias, rows < ROWS ? rows : ROWS});
 }

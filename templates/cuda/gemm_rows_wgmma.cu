@@ -9,7 +9,7 @@
 //@ param K          int = 4096 in 8..1048576 from op.k
 //@ param EPILOGUE   enum store|add|swiglu = store from op.epilogue
 //@ param HAS_BIAS   int = 0 in 0..1 from op.has_bias
-//@ param INPUT_ROWS int = 0 in 0..1 from op.input_rows
+//@ param LOGIT_ROWS int = 0 in 0..1 from op.logit_rows
 //@ param SMS        int = 132 in 1..1024 from config.sms
 //@ param OUT_BF16   int = 0 in 0..1
 //@ param WEIGHT     enum bf16 = bf16
@@ -21,7 +21,7 @@
 #define KERNEL_NAME   gemm_rows_wgmma_default
 #define KERNEL_LAUNCH gemm_rows_wgmma_default_launch
 #endif
-enum { N = 6144, K = 4096, HAS_BIAS = 0, INPUT_ROWS = 0, SMS = 132, OUT_BF16 = 0 };
+enum { N = 6144, K = 4096, HAS_BIAS = 0, LOGIT_ROWS = 0, SMS = 132, OUT_BF16 = 0 };
 enum { T = 3, ROWS = 64, CLUSTER = 1 };
 enum { EPILOGUE_store, EPILOGUE_add, EPILOGUE_swiglu, EPILOGUE = EPILOGUE_store };
 enum { WEIGHT_bf16, WEIGHT = WEIGHT_bf16 };
@@ -169,7 +169,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) KERNEL_NAME(sf_cuda_arg
         }
     } else {
         pass_wait();
-        const int rows = INPUT_ROWS ? a.block->n_logits : a.block->rows;
+        const int rows = LOGIT_ROWS ? a.block->n_logits : a.block->rows;
         consume(r, output{a.out, a.bias, rows < ROWS ? rows : ROWS});
     }
     __syncwarp();

@@ -205,16 +205,16 @@ static void a_launch_that_cannot_be_is_refused(void **state) {
     assert_int_equal(sf_cuda_kernel_load(&gpu, "gemm_x", "code", &k, NULL), SF_OK); /* the most there is */
     seen.exported.shared++;
     refuse(SF_INVALID, "asks for 231425 bytes of shared memory on top of 1024, the GPU has 232448");
-    seen.exported = (sf_cuda_launch){132, 384, -1, 1, 0};
+    seen.exported = (sf_cuda_launch){132, 384, -1, 1, 0, 0, 0};
     refuse(SF_INVALID, "asks for -1 bytes");
-    seen.exported = (sf_cuda_launch){0, 384, 0, 1, 0};
+    seen.exported = (sf_cuda_launch){0, 384, 0, 1, 0, 0, 0};
     refuse(SF_INVALID, "asks for 0 thread blocks");
-    seen.exported = (sf_cuda_launch){1, 1025, 0, 1, 0};
+    seen.exported = (sf_cuda_launch){1, 1025, 0, 1, 0, 0, 0};
     refuse(SF_INVALID, "of 1025, expected");
-    seen.exported = (sf_cuda_launch){131, 32, 0, 1, 2};
+    seen.exported = (sf_cuda_launch){131, 32, 0, 1, 2, 0, 0};
     refuse(SF_INVALID, "131 thread blocks in clusters of 2, expected a divisor");
     seen.exported_size = 16;
-    refuse(SF_INVALID, "has 16 bytes, expected 20");
+    refuse(SF_INVALID, "has 16 bytes, expected 32");
     seen.exported_size = 0;
     refuse(SF_INVALID, "does not export its launch constant gemm_x_launch");
     seen.kernel = CUDA_ERROR_NO_BINARY_FOR_GPU;
@@ -243,7 +243,7 @@ static void a_launch_carries_grid_attributes_and_arguments(void **state) {
 }
 
 static const sf_cuda_kernel kernel = {.name = "gemm_x", .fn = (CUfunction)&seen, .launch = {1, 32, 0, 1, 0}};
-static const sf_cuda_step steps[] = {{&kernel, {0}}, {&kernel, {0}}, {&kernel, {0}}};
+static const sf_cuda_step steps[] = {{&kernel, {0}, 0}, {&kernel, {0}, 0}, {&kernel, {0}, 0}};
 
 static void steps_are_captured_once_and_nothing_leaks(void **state) {
     (void)state;

@@ -211,7 +211,8 @@ static void the_real_kernels_pass_the_selftest(void **state) {
                             .open = open_other,
                             .open_ctx = e,
                             .threads = 2,
-                            .weights = sf_engine_weights(e),
+                            .poison = sf_engine_poison,
+                            .poison_ctx = e,
                             .report = print_failed,
                             .report_ctx = &poisoned};
     s.n_isas = sf_engine_isas(&sf_the_plan, s.isas);

@@ -9,7 +9,7 @@
 
 static void make(const char *pinned, const char *weights, const char *tokenizer,
                  char out[SF_FINGERPRINT_SIZE]) {
-    sf_fingerprint_parts p = {pinned, weights, tokenizer, NULL};
+    sf_fingerprint_parts p = {pinned, weights, tokenizer, NULL, NULL};
     sf_err err;
     assert_int_equal(sf_fingerprint_make(&p, out, &err), SF_OK);
 }
@@ -50,7 +50,7 @@ static void the_chat_template_changes_it(void **state) {
     const char *const chats[3] = {NULL, "a", "b"};
     sf_err err;
     for (int i = 0; i < 3; i++) {
-        sf_fingerprint_parts p = {"p", "w", "t", chats[i]};
+        sf_fingerprint_parts p = {"p", "w", "t", chats[i], NULL};
         assert_int_equal(sf_fingerprint_make(&p, f[i], &err), SF_OK);
     }
     assert_string_not_equal(f[0], f[1]);

@@ -153,8 +153,9 @@ static sf_code chain_init(kit *k, chain *c, sf_err *err) {
     for (int i = 0; i < 2; i++)
         c->buf[i] = alloc(k, sizeof(float) * VALUES);
     for (int i = 0; i < LINKS; i++) {
-        c->steps[i] = (sf_cuda_step){&c->kernel, {.in = at(c->buf[i % 2]), .out = at(c->buf[(i + 1) % 2])}};
-        c->plain_steps[i] = (sf_cuda_step){&c->plain, c->steps[i].args};
+        c->steps[i] = (sf_cuda_step){.kernel = &c->kernel,
+                                     .args = {.in = at(c->buf[i % 2]), .out = at(c->buf[(i + 1) % 2])}};
+        c->plain_steps[i] = (sf_cuda_step){.kernel = &c->plain, .args = c->steps[i].args};
     }
     for (int i = 0; i < VALUES; i++) {
         c->expected[i] = (float)i;
@@ -267,7 +268,7 @@ static void a_bad_launch_leaves_the_gpu_usable(kit *k) {
     sf_err err = {0};
     sf_code rc = kit_load(k, KERNELS, "smoke_chain", &kernel, &err);
     kernel.launch.threads = 1024; /* past its launch bound of 256 */
-    const sf_cuda_step step = {&kernel, {0}};
+    const sf_cuda_step step = {.kernel = &kernel};
     if (rc == SF_OK) rc = sf_cuda_kernel_launch(&k->gpu, &kernel, &step.args, &err);
     kit_expect(k, rc, &err, SF_DEVICE, "cuLaunchKernelEx of kernel smoke_chain", "a launch past its bound");
     rc = sf_cuda_graph_capture(&k->gpu, &step, 1, &graph, &err);

@@ -7,8 +7,11 @@
 #define TURNS_MAX 64
 
 sf_code sf_cuda_steps_launch(const sf_gpu *gpu, const sf_cuda_step *steps, int n, sf_err *err) {
-    for (int i = 0; i < n; i++)
-        SF_TRY(sf_cuda_kernel_launch(gpu, steps[i].kernel, &steps[i].args, err));
+    for (int i = 0; i < n; i++) {
+        sf_cuda_kernel k = *steps[i].kernel;
+        if (steps[i].grid > 0) k.launch.grid = steps[i].grid;
+        SF_TRY(sf_cuda_kernel_launch(gpu, &k, &steps[i].args, err));
+    }
     return SF_OK;
 }
 

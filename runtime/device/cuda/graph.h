@@ -8,6 +8,7 @@
 typedef struct sf_cuda_step {
     const sf_cuda_kernel *kernel;
     sf_cuda_args args;
+    int grid; /* thread blocks; 0: as many as the kernel asks for */
 } sf_cuda_step;
 
 typedef struct sf_cuda_graph {

@@ -1,0 +1,69 @@
+/* The CUDA device: the plan's kernels compiled at start, one graph per class, row bucket and logit-row
+ * bucket, passes queued in one stream. Opened in three steps, since packed weights go straight to the GPU:
+ * sf_cuda_open, loading with sf_cuda_sink, sf_cuda_ready. */
+#ifndef SF_DEVICE_CUDA_CUDA_H
+#define SF_DEVICE_CUDA_CUDA_H
+
+#include "device/cuda/graph.h"
+#include "device/device.h"
+#include "model/weights.h"
+
+typedef struct sf_cuda_config {
+    int ordinal;       /* GPU, from 0 */
+    int n_pages;       /* KV pages of the pool */
+    int max_seqs;      /* sequences whose pages, histories and biases one pass can hold */
+    int threads;       /* to compile with, and of the pool that loads the weights; 1..256 */
+    const char *cache; /* directory of compiled kernels; NULL: the default (cache.h) */
+} sf_cuda_config;
+
+/* What the start took, and what it found. */
+typedef struct sf_cuda_start {
+    int kernels, cached, graphs;
+    double compile_s, graphs_s;
+    size_t weight_bytes, kv_bytes, buffer_bytes; /* on the GPU */
+    char note[240];                              /* about the cache of compiled kernels; "" for none */
+} sf_cuda_start;
+
+/* One shape of pass: how it is launched and why. */
+typedef struct sf_cuda_shape_info {
+    sf_class cls;
+    int rows, logits; /* the buckets; logits 0: no logit rows */
+    int kernels;      /* launches of a pass */
+    bool graph;       /* false: launched one by one, which was faster */
+    bool timed;       /* graph_us and eager_us were measured; other shapes follow the nearest that was */
+    double graph_us, eager_us;
+} sf_cuda_shape_info;
+
+/* Opens the GPU, compiles and loads the plan's kernels, takes the memory for KV and activations. Thread: the
+ * one that will launch. Errors: SF_UNSUPPORTED (no driver, no NVRTC, another architecture, not a cuda plan),
+ * SF_NOMEM with the sizes, SF_FORMAT (a kernel does not compile), SF_DEVICE. */
+SF_CHECKED sf_code sf_cuda_open(const sf_plan *plan, const sf_cuda_config *cfg, sf_device **out, sf_err *err);
+
+/* Takes packed weights: a loader's sink, for at most cfg.threads parts. Valid while the device is. */
+sf_weights_sink sf_cuda_sink(sf_device *d);
+
+/* After the weights have been loaded through the sink: builds, captures and times the graphs. w is only read
+ * here. Errors: SF_NOMEM, SF_DEVICE. */
+SF_CHECKED sf_code sf_cuda_ready(sf_device *d, const sf_weights *w, sf_err *err);
+
+/* Everything of this machine that may change a pinned bit, for the fingerprint: SHA-256 (hex) over the
+ * compiled kernels of the pinned class, the compiler's build and the architecture. */
+const char *sf_cuda_identity(const sf_device *d);
+sf_cuda_start sf_cuda_start_get(const sf_device *d);
+/* Shape i of those the device holds; false past the last. */
+bool sf_cuda_shape_get(const sf_device *d, int i, sf_cuda_shape_info *out);
+
+/* Launches one by one from now on, or as the start chose. Selftest: the bits must be the same. */
+void sf_cuda_force_eager(sf_device *d, bool eager);
+/* Kernels (graph launches counted as one) and copies queued, and host waits, since the device was opened. */
+typedef struct sf_cuda_counts {
+    int64_t launches, copies, waits, allocations;
+} sf_cuda_counts;
+sf_cuda_counts sf_cuda_counts_get(const sf_device *d);
+/* Reads or writes bytes of the packed weights on the GPU. Selftest: a poisoned neighbour. Errors: SF_DEVICE.
+ */
+SF_CHECKED sf_code sf_cuda_weights_read(sf_device *d, size_t offset, void *to, size_t bytes, sf_err *err);
+SF_CHECKED sf_code sf_cuda_weights_write(sf_device *d, size_t offset, const void *from, size_t bytes,
+                                         sf_err *err);
+
+#endif

@@ -1,0 +1,79 @@
+/* The CUDA device's fields, shared by cuda.c, memory.c, kernels.c, shapes.c and sink.c. */
+#ifndef SF_DEVICE_CUDA_CUDA_PRIV_H
+#define SF_DEVICE_CUDA_CUDA_PRIV_H
+
+#include "device/cuda/block.h"
+#include "device/cuda/cuda.h"
+#include "device/cuda/nvrtc.h"
+
+#define SF_CUDA_ALLOCS_MAX 64
+#define SF_CUDA_PARTS_MAX  256
+
+/* A class, a row bucket and a logit-row bucket: the launches that make such a pass. */
+typedef struct sf_cuda_shape {
+    sf_cuda_shape_info info;
+    sf_cuda_step *steps; /* [info.kernels] */
+    sf_cuda_graph graph;
+} sf_cuda_shape;
+
+/* One thread's way of weights to the GPU: pinned memory, filled while the copy before is under way. */
+typedef struct sf_cuda_stage {
+    CUstream stream;
+    CUevent done[2];
+    void *mem[2]; /* pinned, STAGE_BYTES each */
+    int next;
+} sf_cuda_stage;
+
+typedef struct sf_cuda {
+    sf_device base;
+    sf_cuda_config cfg;
+    sf_cu cu;
+    sf_gpu gpu;
+    sf_nvrtc nvrtc;
+    sf_cuda_kernel *kernels; /* [plan->n_kernels] */
+    char identity[65];
+    sf_cuda_start start;
+    sf_cuda_counts counts;
+
+    CUdeviceptr allocs[SF_CUDA_ALLOCS_MAX]; /* everything below, to be freed */
+    int n_allocs;
+    CUdeviceptr buf[SF_BUF_COUNT];
+    CUdeviceptr maps[SF_BUF_COUNT]; /* tensor maps of bf16 buffers; 0: none */
+    CUdeviceptr rope, workspace, weights, kv, block, results;
+    size_t kv_layer_bytes, kv_page_bytes; /* of a layer's pool; of a page in it */
+    const sf_weights *loaded;             /* during sf_cuda_ready: where weights lie */
+    sf_cuda_stage stages[SF_CUDA_PARTS_MAX];
+
+    sf_cuda_block_caps caps;
+    void *host_block;         /* pinned [caps.bytes] */
+    sf_row_out *host_results; /* pinned [max_logit_rows] */
+    CUevent from, to;
+    const sf_pass *pass; /* queued and not yet synchronised; NULL: none */
+
+    sf_cuda_shape *shapes;
+    int n_shapes;
+    bool force_eager;
+
+    uint16_t *kv_cache; /* [layers][a page of a layer]: the page that was read last */
+    int kv_cache_page;  /* -1: none */
+} sf_cuda;
+
+/* Device memory for the device's life. what names it in errors. Errors: SF_NOMEM with the size. */
+SF_CHECKED sf_code sf_cuda_get(sf_cuda *d, const char *what, size_t bytes, bool zero, CUdeviceptr *out,
+                               sf_err *err);
+/* All but the weights: KV, activations and their tensor maps, the pass block, results. */
+SF_CHECKED sf_code sf_cuda_memory_open(sf_cuda *d, sf_err *err);
+void sf_cuda_memory_close(sf_cuda *d);
+
+SF_CHECKED sf_code sf_cuda_kernels_open(sf_cuda *d, sf_err *err);
+void sf_cuda_kernels_close(sf_cuda *d);
+
+SF_CHECKED sf_code sf_cuda_shapes_open(sf_cuda *d, sf_err *err);
+void sf_cuda_shapes_close(sf_cuda *d);
+/* The shape that serves such a pass; never NULL for a pass that sf_pass_check let through. */
+sf_cuda_shape *sf_cuda_shape_find(sf_cuda *d, sf_class cls, int rows, int logits);
+SF_CHECKED sf_code sf_cuda_shape_launch(sf_cuda *d, const sf_cuda_shape *s, sf_err *err);
+
+void sf_cuda_stages_close(sf_cuda *d);
+
+#endif
