@@ -53,6 +53,17 @@ sf_cuda_start sf_cuda_start_get(const sf_device *d);
 /* Shape i of those the device holds; false past the last. */
 bool sf_cuda_shape_get(const sf_device *d, int i, sf_cuda_shape_info *out);
 
+/* What one op of a pass takes: its kernels of all layers queued back to back in a graph of their own, median
+ * of `turns` (1..64) runs. op is an index into the plan's ops; the pass is filled in as if it were launched,
+ * and its KV is overwritten. */
+typedef struct sf_cuda_op_time {
+    const char *op, *kernel; /* kernel NULL: none at so few rows */
+    int launches;
+    double us; /* one launch */
+} sf_cuda_op_time;
+SF_CHECKED sf_code sf_cuda_op_time_get(sf_device *d, const sf_pass *pass, int op, int turns,
+                                       sf_cuda_op_time *out, sf_err *err);
+
 /* Launches one by one from now on, or as the start chose. Selftest: the bits must be the same. */
 void sf_cuda_force_eager(sf_device *d, bool eager);
 /* Kernels (graph launches counted as one) and copies queued, and host waits, since the device was opened. */

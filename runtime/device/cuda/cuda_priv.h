@@ -13,6 +13,7 @@
 typedef struct sf_cuda_shape {
     sf_cuda_shape_info info;
     sf_cuda_step *steps; /* [info.kernels] */
+    int *ops;            /* [info.kernels]: the plan's op that a step runs */
     sf_cuda_graph graph;
 } sf_cuda_shape;
 

@@ -61,11 +61,13 @@ static CUdeviceptr extra_of(const sf_cuda *d, const sf_op_desc *op) {
     return 0;
 }
 
-static void add_step(const sf_cuda *d, sf_cuda_shape *s, const sf_op_desc *op, int layer) {
+static void add_step(const sf_cuda *d, sf_cuda_shape *s, int index, int layer) {
+    const sf_op_desc *op = d->base.plan->ops + index;
     const int rows = op->scope == SF_SCOPE_HEAD ? s->info.logits : s->info.rows;
     const sf_cuda_kernel *k = route(d, op, s->info.cls, rows);
     if (!k) return;
     const int most = k->launch.row_blocks > 0 ? k->launch.row_blocks * rows : k->launch.grid;
+    s->ops[s->info.kernels] = index;
     s->steps[s->info.kernels++] = (sf_cuda_step){
         .kernel = k,
         .grid = min_int(most, k->launch.grid),
@@ -86,15 +88,17 @@ static sf_code add_steps(const sf_cuda *d, sf_cuda_shape *s, sf_err *err) {
         first++;
     for (last = first; last < p->n_ops && p->ops[last].scope == SF_SCOPE_LAYER;)
         last++;
-    s->steps = calloc((size_t)p->n_ops * (size_t)p->model.layers + 1, sizeof *s->steps);
-    if (!s->steps) return SF_FAIL(err, SF_NOMEM, "no memory for the launches of a pass");
+    const size_t most = (size_t)p->n_ops * (size_t)p->model.layers + 1;
+    s->steps = calloc(most, sizeof *s->steps);
+    s->ops = calloc(most, sizeof *s->ops);
+    if (!s->steps || !s->ops) return SF_FAIL(err, SF_NOMEM, "no memory for the launches of a pass");
     for (int i = 0; i < first; i++)
-        add_step(d, s, p->ops + i, 0);
+        add_step(d, s, i, 0);
     for (int layer = 0; layer < p->model.layers; layer++)
         for (int i = first; i < last; i++)
-            add_step(d, s, p->ops + i, layer);
+            add_step(d, s, i, layer);
     for (int i = last; i < p->n_ops && s->info.logits > 0; i++)
-        add_step(d, s, p->ops + i, 0);
+        add_step(d, s, i, 0);
     return SF_OK;
 }
 
@@ -204,6 +208,7 @@ void sf_cuda_shapes_close(sf_cuda *d) {
     for (int i = 0; i < d->n_shapes; i++) {
         sf_cuda_graph_fini(&d->gpu, &d->shapes[i].graph);
         free(d->shapes[i].steps);
+        free(d->shapes[i].ops);
     }
     free(d->shapes);
 }
