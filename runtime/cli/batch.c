@@ -3,7 +3,6 @@
 #include "base/progress.h"
 #include "cli/batch_priv.h"
 #include "cli/lines.h"
-#include "cli/output.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +17,8 @@ typedef struct batch {
     const sf_api_model *m;
     const sf_cli_opts *o;
     sf_lines in;
-    sf_output out;
+    sf_output *out;
+    sf_output *report;
     batch_item *head, **tail; /* in the order of the input */
     batch_item *refused;      /* the last item, when the queue had no room for it */
     int running, items;       /* submitted and unfinished; in the list */
@@ -112,7 +112,7 @@ static sf_code collect(batch *b, bool cancelled, sf_err *err) {
 }
 
 static sf_code write_one(batch *b, batch_item *it, sf_err *err) {
-    SF_TRY(sf_output_line(&b->out, it->text, err));
+    SF_TRY(sf_output_line(b->out, it->text, err));
     b->counts.failed += it->failed;
     char note[48];
     double spent = sf_now_s() - b->bar.start_s;
@@ -178,34 +178,34 @@ static int finish(batch *b, sf_code rc, const sf_err *why) {
     int code = b->counts.failed ? SF_EXIT_FAILED : SF_EXIT_OK;
     sf_err err;
     if (rc != SF_OK) {
-        sf_code wound = wind_up(b, !b->out.broken, &err); /* an input that cannot be read loses no answer */
+        sf_code wound = wind_up(b, !b->out->broken, &err); /* an input that cannot be read loses no answer */
         sf_progress_fini(&b->bar);
         if (rc == SF_CANCELLED) {
             code = 128 + sf_cli_signalled();
-            sf_cli_error(code, "interrupted; %s holds %lld answers", b->out.name, (long long)b->out.lines);
+            sf_cli_error(code, "interrupted; %s holds %lld answers%s", b->out->name, (long long)b->out->lines,
+                         b->out->partial ? " and the beginning of another" : "");
         } else {
             sf_cli_report(why);
             code = SF_EXIT_FAILED;
         }
-        if (wound != SF_OK) sf_cli_report(&err);
+        if (wound != SF_OK && wound != SF_CANCELLED) sf_cli_report(&err);
     }
     sf_progress_fini(&b->bar);
     b->counts.seconds = sf_now_s() - b->bar.start_s;
-    if (sf_output_close(&b->out, &err) != SF_OK) code = sf_cli_report(&err);
-    if (sf_cli_write_report(b->e, b->o, &b->counts, &err) != SF_OK) code = sf_cli_report(&err);
+    if (sf_output_close(b->out, &err) != SF_OK) code = sf_cli_report(&err);
+    if (sf_cli_write_report(b->e, b->report, &b->counts, &err) != SF_OK) code = sf_cli_report(&err);
     if (code <= SF_EXIT_FAILED) sf_cli_print_figures(b->e, &b->counts);
     return code;
 }
 
-int sf_cli_batch(sf_engine *e, const sf_api_model *m, const sf_cli_opts *o) {
-    batch b = {.e = e, .m = m, .o = o};
+int sf_cli_batch(sf_engine *e, const sf_api_model *m, const sf_cli_opts *o, sf_run_files *f) {
+    batch b = {.e = e, .m = m, .o = o, .out = &f->out, .report = &f->report};
     b.tail = &b.head;
     int queue = sf_engine_sched_config(e)->max_queue;
     b.max_running = queue < RUNNING_MAX ? queue : RUNNING_MAX;
     sf_err err;
     if (sf_lines_open(&b.in, o->input, &err) != SF_OK) return sf_cli_report(&err);
-    const char *target = o->output ? o->output : "-";
-    if (sf_output_open(&b.out, target, strcmp(o->input, "-") ? o->input : NULL, &err) != SF_OK) {
+    if (sf_output_empty(b.out, &err) != SF_OK) {
         sf_lines_close(&b.in);
         return sf_cli_report(&err);
     }

@@ -6,7 +6,7 @@
 
 #define SF_VERSION "0.1.0"
 
-/* Exit codes. A run ended by SIGINT or SIGTERM exits with 128 plus the signal's number. */
+/* Exit codes. A run ended by SIGINT, SIGTERM or SIGHUP exits with 128 plus the signal's number. */
 enum { SF_EXIT_OK = 0, SF_EXIT_FAILED = 1, SF_EXIT_USAGE = 2 };
 
 int sf_cli_main(const sf_plan *plan, int argc, char **argv);

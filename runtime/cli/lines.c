@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #define READ_SIZE ((size_t)1 << 16)
+#define WAIT_MS   100
 
 sf_code sf_lines_open(sf_lines *l, const char *path, sf_err *err) {
     bool std = strcmp(path, "-") == 0;
@@ -23,9 +24,10 @@ void sf_lines_close(sf_lines *l) {
     sf_buf_fini(&l->buf);
 }
 
+/* Not for good: a signal that comes just before poll would not end it. */
 static bool readable(int fd, bool wait) {
     struct pollfd p = {.fd = fd, .events = POLLIN};
-    return poll(&p, 1, wait ? -1 : 0) > 0;
+    return poll(&p, 1, wait ? WAIT_MS : 0) > 0;
 }
 
 /* Drops what was given out, then reads once. got 0 with eof false: nothing there yet. */

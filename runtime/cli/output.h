@@ -1,4 +1,5 @@
-/* Lines written to a file or stdout: each is out, whole, when the call returns. */
+/* Text written to a file or stdout: all of it is out when the call returns, also where the descriptor does
+ * not block. */
 #ifndef SF_CLI_OUTPUT_H
 #define SF_CLI_OUTPUT_H
 
@@ -13,17 +14,21 @@ typedef struct sf_output {
     int64_t bytes;
     bool regular; /* a partly written line can be cut off again */
     bool broken;  /* a write has failed: nothing more will be written */
+    bool partial; /* what is out ends within a line */
 } sf_output;
 
-/* Opens path ("-": stdout) and empties it. not_path (may be NULL) is the input: the same file is an error,
- * before anything is lost. Errors: SF_IO, SF_INVALID. */
-SF_CHECKED sf_code sf_output_open(sf_output *o, const char *path, const char *not_path, sf_err *err);
+/* Opens path ("-": stdout), making it where it is not there; what it holds stays for now. A regular file is
+ * locked (flock) until it is closed. Errors: SF_IO, also when another process holds the lock. */
+SF_CHECKED sf_code sf_output_open(sf_output *o, const char *path, sf_err *err);
+/* Empties a regular file. */
+SF_CHECKED sf_code sf_output_empty(sf_output *o, sf_err *err);
 /* Writes text and a line end. After an error (SF_IO: full disk, closed pipe) a regular file ends with the
- * last whole line; the message names file and lines written. */
+ * last whole line; the message names file and lines written. SF_CANCELLED: a signal came (sf_cli_signalled)
+ * and the reader takes no more; a pipe may then end within the line. */
 SF_CHECKED sf_code sf_output_line(sf_output *o, const char *text, sf_err *err);
+/* Writes len bytes as they are. Errors likewise. */
+SF_CHECKED sf_code sf_output_bytes(sf_output *o, const char *text, size_t len, sf_err *err);
 /* Some file systems report a failed write only here. */
 SF_CHECKED sf_code sf_output_close(sf_output *o, sf_err *err);
-/* Writes a whole file. */
-SF_CHECKED sf_code sf_output_file(const char *path, const char *text, sf_err *err);
 
 #endif

@@ -1,6 +1,5 @@
 #include "api/json.h"
 #include "cli/batch.h"
-#include "cli/output.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,8 +38,8 @@ static json_t *stats_json(const sf_sched_stats *s) {
     return NULL;
 }
 
-sf_code sf_cli_write_report(const sf_engine *e, const sf_cli_opts *o, const sf_run_counts *c, sf_err *err) {
-    if (!o->report) return SF_OK;
+sf_code sf_cli_write_report(const sf_engine *e, sf_output *report, const sf_run_counts *c, sf_err *err) {
+    if (report->fd < 0) return SF_OK;
     sf_sched_stats stats;
     sf_sched_stats_get(sf_engine_sched(e), &stats);
     const sf_sched_config *cfg = sf_engine_sched_config(e);
@@ -61,7 +60,9 @@ sf_code sf_cli_write_report(const sf_engine *e, const sf_cli_opts *o, const sf_r
     char *text = ok ? sf_json_dump_pretty(r) : NULL;
     json_decref(r);
     if (!text) return SF_FAIL(err, SF_NOMEM, "out of memory for the report");
-    sf_code rc = sf_output_file(o->report, text, err);
+    sf_code rc = sf_output_empty(report, err);
+    if (rc == SF_OK) rc = sf_output_line(report, text, err);
+    if (rc == SF_OK) rc = sf_output_close(report, err);
     free(text);
     return rc;
 }

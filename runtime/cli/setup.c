@@ -109,9 +109,11 @@ static void on_signal(int number) {
 
 void sf_cli_signals(void) {
     struct sigaction once = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
-    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    struct sigaction ignore = {.sa_handler = SIG_IGN}, hup;
     sigaction(SIGINT, &once, NULL);
     sigaction(SIGTERM, &once, NULL);
+    if (sigaction(SIGHUP, NULL, &hup) == 0 && hup.sa_handler != SIG_IGN) /* nohup's wish stands */
+        sigaction(SIGHUP, &once, NULL);
     sigaction(SIGPIPE, &ignore, NULL);
     sigaction(SIGXFSZ, &ignore, NULL);
 }

@@ -26,7 +26,7 @@ void sf_cli_api_model(const sf_plan *plan, const sf_engine *e, const sf_cli_opts
 /* [{"role": "user", "content": text}], with a system message before it. NULL: not UTF-8, or out of memory. */
 json_t *sf_cli_messages(const sf_cli_opts *o);
 
-/* SIGINT and SIGTERM are noted once and the second one kills; SIGPIPE and SIGXFSZ become errors of
+/* SIGINT, SIGTERM and SIGHUP are noted once and the second one kills; SIGPIPE and SIGXFSZ become errors of
  * write. */
 void sf_cli_signals(void);
 int sf_cli_signalled(void); /* 0, or the signal's number */

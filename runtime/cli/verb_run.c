@@ -2,6 +2,7 @@
 #include "api/json.h"
 #include "base/progress.h"
 #include "cli/batch.h"
+#include "cli/files.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,80 +35,84 @@ static int check_fields(const sf_plan *plan, const sf_cli_opts *o) {
     return rc == SF_OK && ok ? SF_EXIT_OK : sf_cli_error(SF_EXIT_USAGE, "--%s", e.message);
 }
 
-/* Prints what has been committed since the last time; *done counts bytes. */
-static bool print_new(const sf_request *r, int choice, size_t *done) {
-    sf_choice c;
-    sf_request_choice(r, choice, &c);
-    size_t n = c.text_len - *done;
-    bool ok = n == 0 || fwrite(c.text + *done, 1, n, stdout) == n;
-    *done = c.text_len;
-    return fflush(stdout) == 0 && ok;
-}
-
-/* Steps until r is done, streaming its one choice. */
-static sf_code stream(sf_engine *e, sf_request *r, bool quiet, sf_err *err) {
+/* Steps until r is done, streaming its one choice. A failed write ends the request; out->broken tells. */
+static sf_code stream(sf_engine *e, sf_request *r, bool quiet, sf_output *out, sf_err *err) {
     size_t printed = 0;
     bool cancelled = false;
+    sf_code wrote = SF_OK;
     while (!sf_request_done(r)) {
         bool busy;
-        SF_TRY(sf_sched_step(sf_engine_sched(e), &busy, err));
-        if (!quiet && !print_new(r, 0, &printed)) {
-            if (!cancelled) sf_sched_cancel(sf_engine_sched(e), r);
-            cancelled = true;
-            quiet = true;
+        sf_err failed;
+        sf_code rc = sf_sched_step(sf_engine_sched(e), &busy, &failed);
+        if (rc != SF_OK) {
+            *err = failed;
+            return rc;
         }
-        if (sf_cli_signalled() && !cancelled) {
+        sf_choice c;
+        sf_request_choice(r, 0, &c);
+        if (!quiet && wrote == SF_OK)
+            wrote = sf_output_bytes(out, c.text + printed, c.text_len - printed, err);
+        printed = c.text_len;
+        if ((sf_cli_signalled() || wrote != SF_OK) && !cancelled) {
             sf_sched_cancel(sf_engine_sched(e), r);
             cancelled = true;
         }
     }
+    return wrote;
+}
+
+static sf_code print_json(const sf_api_model *m, const sf_api_request *req, const sf_api_answer *a,
+                          sf_output *out, sf_err *err) {
+    json_t *o;
+    sf_api_error e;
+    char *text = NULL;
+    if (sf_api_answer_json(m, req, a, &o, &e) == SF_OK) {
+        text = sf_json_dump(o);
+        json_decref(o);
+    }
+    if (!text) return SF_FAIL(err, SF_NOMEM, "out of memory for the answer");
+    sf_code rc = sf_output_line(out, text, err);
+    free(text);
+    return rc;
+}
+
+static sf_code print_answer(const sf_api_model *m, const sf_cli_opts *o, const sf_api_request *req,
+                            const sf_api_answer *a, sf_output *out, sf_err *err) {
+    if (o->json) return print_json(m, req, a, out, err);
+    if (a->n_choices == 1) return sf_output_line(out, "", err);
+    for (int i = 0; i < a->n_choices; i++) {
+        char head[16];
+        int n = snprintf(head, sizeof head, "%s[%d] ", i ? "\n" : "", i);
+        SF_TRY(sf_output_bytes(out, head, (size_t)n, err));
+        SF_TRY(sf_output_line(out, a->choices[i].text, err));
+    }
     return SF_OK;
 }
 
-static int print_json(const sf_api_model *m, const sf_api_request *req, const sf_api_answer *a) {
-    json_t *o;
-    sf_api_error e;
-    if (sf_api_answer_json(m, req, a, &o, &e) != SF_OK) return sf_cli_error(SF_EXIT_FAILED, "%s", e.message);
-    char *text = sf_json_dump(o);
-    json_decref(o);
-    if (!text) return sf_cli_error(SF_EXIT_FAILED, "out of memory");
-    puts(text);
-    free(text);
-    return SF_EXIT_OK;
-}
-
-static int print_answer(const sf_api_model *m, const sf_cli_opts *o, const sf_api_request *req,
-                        const sf_api_answer *a) {
-    if (o->json) return print_json(m, req, a);
-    for (int i = 0; a->n_choices > 1 && i < a->n_choices; i++)
-        printf("%s[%d] %s\n", i ? "\n" : "", i, a->choices[i].text);
-    if (a->n_choices == 1) putchar('\n');
-    return SF_EXIT_OK;
-}
-
 static int answer(sf_engine *e, const sf_api_model *m, const sf_cli_opts *o, const sf_api_request *api,
-                  sf_request *r) {
+                  sf_request *r, sf_run_files *f) {
     sf_err err;
     double t0 = sf_now_s();
     sf_code rc = sf_sched_submit(sf_engine_sched(e), r, &err);
     if (rc != SF_OK) return sf_cli_report(&err);
     bool quiet = o->json || api->params.n > 1;
-    rc = stream(e, r, quiet, &err);
-    if (rc != SF_OK) return sf_cli_report(&err);
+    rc = stream(e, r, quiet, &f->out, &err);
+    if (rc != SF_OK && !f->out.broken) return sf_cli_report(&err);
     if (sf_request_error(r)) return sf_cli_report(sf_request_error(r));
     sf_choice choices[SF_N_MAX];
     sf_api_answer a;
     sf_api_answer_of(r, choices, &a);
-    int code = print_answer(m, o, api, &a);
+    if (rc == SF_OK) rc = print_answer(m, o, api, &a, &f->out, &err);
+    int code = rc == SF_OK || rc == SF_CANCELLED ? SF_EXIT_OK : sf_cli_report(&err);
     sf_run_counts counts = {.requests = 1, .prompt_tokens = a.n_prompt, .seconds = sf_now_s() - t0};
     for (int i = 0; i < a.n_choices; i++)
         counts.output_tokens += a.choices[i].n_tokens;
     sf_cli_print_figures(e, &counts);
-    if (sf_cli_write_report(e, o, &counts, &err) != SF_OK) code = sf_cli_report(&err);
+    if (sf_cli_write_report(e, &f->report, &counts, &err) != SF_OK) code = sf_cli_report(&err);
     return sf_cli_signalled() ? 128 + sf_cli_signalled() : code;
 }
 
-static int run_one(sf_engine *e, const sf_api_model *m, const sf_cli_opts *o) {
+static int run_one(sf_engine *e, const sf_api_model *m, const sf_cli_opts *o, sf_run_files *f) {
     json_t *body = flags_body(o);
     if (!body) return sf_cli_error(SF_EXIT_FAILED, "out of memory");
     sf_api_request api;
@@ -123,7 +128,7 @@ static int run_one(sf_engine *e, const sf_api_model *m, const sf_cli_opts *o) {
         sf_err err;
         const sf_ids *ids = &api.prompts[0];
         rc = sf_request_create(&api.params, ids->data, (int)ids->len, &r, &err);
-        code = rc == SF_OK ? answer(e, m, o, &api, r) : sf_cli_report(&err);
+        code = rc == SF_OK ? answer(e, m, o, &api, r, f) : sf_cli_report(&err);
         sf_request_destroy(r);
     }
     sf_api_request_fini(&api);
@@ -145,25 +150,45 @@ static int check_sources(const sf_cli_opts *o) {
     return SF_EXIT_OK;
 }
 
-int sf_verb_run(const sf_plan *plan, const sf_cli_opts *o) {
-    int code = check_sources(o);
-    if (code == SF_EXIT_OK) code = check_fields(plan, o);
-    if (code != SF_EXIT_OK) return code;
+static int run_with(const sf_plan *plan, const sf_cli_opts *o, sf_run_files *f) {
     sf_engine_config c;
     sf_cli_engine_config(o, &c);
     sf_engine *e = NULL;
-    code = sf_cli_engine_open(plan, &c, &e);
+    int code = sf_cli_engine_open(plan, &c, &e);
     if (code != SF_EXIT_OK) return code;
     const char *refused = sf_engine_sched_config(e)->refuse_deterministic;
     if (refused) sf_cli_error(0, "warning: deterministic requests are refused: %s", refused);
     sf_api_model m;
     sf_cli_api_model(plan, e, o, &m);
     if (o->input) {
-        code = sf_cli_batch(e, &m, o);
+        code = sf_cli_batch(e, &m, o, f);
     } else {
         sf_cli_signals();
-        code = run_one(e, &m, o);
+        code = run_one(e, &m, o, f);
     }
     sf_engine_close(e);
+    return code;
+}
+
+static void close_quietly(sf_output *o) {
+    sf_err told; /* another error is the one to tell */
+    if (sf_output_close(o, &told) != SF_OK) o->broken = true;
+}
+
+int sf_verb_run(const sf_plan *plan, const sf_cli_opts *o) {
+    int code = check_sources(o);
+    if (code == SF_EXIT_OK) code = check_fields(plan, o);
+    if (code == SF_EXIT_OK) code = sf_cli_check_files(o);
+    if (code != SF_EXIT_OK) return code;
+    sf_run_files f = {.report.fd = -1};
+    sf_err err;
+    if (sf_output_open(&f.out, o->output ? o->output : "-", &err) != SF_OK) return sf_cli_report(&err);
+    if (o->report && sf_output_open(&f.report, o->report, &err) != SF_OK) {
+        code = sf_cli_report(&err);
+    } else {
+        code = run_with(plan, o, &f);
+    }
+    close_quietly(&f.report);
+    close_quietly(&f.out);
     return code;
 }

@@ -1,5 +1,6 @@
 #include "api/answer.h"
 #include "api/json.h"
+#include "cli/output.h"
 #include "cli/setup.h"
 
 #include <errno.h>
@@ -9,20 +10,32 @@
 
 #define STDIN_MAX ((size_t)64 << 20)
 
+static int print_text(const char *text) {
+    sf_output out;
+    sf_err err;
+    sf_code rc = sf_output_open(&out, "-", &err);
+    if (rc == SF_OK) rc = sf_output_line(&out, text, &err);
+    return rc == SF_OK ? SF_EXIT_OK : sf_cli_report(&err);
+}
+
 static int print(json_t *o, bool ok) {
     char *text = ok ? sf_json_dump(o) : NULL;
     json_decref(o);
     if (!text) return sf_cli_error(SF_EXIT_FAILED, "out of memory");
-    puts(text);
+    int code = print_text(text);
     free(text);
-    return SF_EXIT_OK;
+    return code;
 }
 
 static int print_ids(const sf_ids *ids) {
-    for (size_t i = 0; i < ids->len; i++)
-        printf("%s%d", i ? " " : "", ids->data[i]);
-    putchar('\n');
-    return SF_EXIT_OK;
+    sf_buf text = {0};
+    sf_err err;
+    sf_code rc = sf_buf_append(&text, "", 0, &err);
+    for (size_t i = 0; rc == SF_OK && i < ids->len; i++)
+        rc = sf_buf_printf(&text, &err, "%s%d", i ? " " : "", ids->data[i]);
+    int code = rc == SF_OK ? print_text(text.data) : sf_cli_report(&err);
+    sf_buf_fini(&text);
+    return code;
 }
 
 static json_t *pieces_json(const sf_tokenizer *t, const sf_ids *ids) {

@@ -443,16 +443,6 @@ class Jsonl(unittest.TestCase):
         self.assertEqual((first["line"], second["id"]), (1, 1))
         self.assertIn("longer than 64 MiB", first["error"]["message"])
 
-    def test_output_must_not_be_the_input(self):
-        with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as f:
-            f.write('{"prompt": "x"}\n')
-            f.flush()
-            code, _, err = B.run("run", "--weights", B.weights, "--input", f.name, "--output", f.name)
-            self.assertEqual(code, 2)
-            self.assertIn("is the input file", err)
-            with open(f.name) as g:
-                self.assertEqual(g.read(), '{"prompt": "x"}\n')
-
     def test_missing_input_and_output_folder(self):
         code, _, err = B.run("run", "--weights", B.weights, "--input", "/nonexistent.jsonl")
         self.assertEqual(code, 1)
