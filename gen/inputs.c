@@ -127,6 +127,15 @@ static sf_code read_snippets(sf_arena *a, const char *template_dir, sf_inputs *i
     return SF_OK;
 }
 
+sf_code sf_inputs_check_folder(const char *dir, sf_err *err) {
+    DIR *d = opendir(dir);
+    if (!d)
+        return SF_FAIL_AT(err, errno == ENOMEM ? SF_NOMEM : SF_IO, ((sf_loc){dir, 0, 0}), "%s",
+                          strerror(errno));
+    closedir(d);
+    return SF_OK;
+}
+
 sf_code sf_inputs_read(sf_arena *a, const char *model_path, const char *config_path, const char *template_dir,
                        sf_inputs **out, sf_err *err) {
     const char *sources[SF_TEMPLATES_MAX];
@@ -137,6 +146,7 @@ sf_code sf_inputs_read(sf_arena *a, const char *model_path, const char *config_p
     SF_TRY(sf_model_read(root, model_path, &in->model, err));
     SF_TRY(read_yaml(a, in, config_path, "build-configs", &root, err));
     SF_TRY(sf_machine_read(root, config_path, &in->machine, err));
+    SF_TRY(sf_inputs_check_folder(template_dir, err));
     SF_TRY(read_templates(a, template_dir, in, sources, err));
     if (in->machine.cuda)
         SF_TRY(sf_include_read(a, template_dir, sources, in, err));

@@ -35,10 +35,14 @@ typedef struct sf_inputs {
 
 /* Reads model, build configuration, and every template of its backend and snippet under template_dir
  * (template_dir/cpu/<name>.c, template_dir/snippets/<name>.h; for cuda template_dir/cuda/<name>.cu and what
- * they include, include.h). A folder that is absent counts as empty. Paths are borrowed. The result lives in
+ * they include, include.h). template_dir must be there; a folder
+ * of it that is absent counts as empty. Paths are borrowed. The result lives in
  * the arena. */
 SF_CHECKED sf_code sf_inputs_read(sf_arena *a, const char *model_path, const char *config_path,
                                   const char *template_dir, sf_inputs **out, sf_err *err);
+
+/* SF_IO names dir where it cannot be read. */
+SF_CHECKED sf_code sf_inputs_check_folder(const char *dir, sf_err *err);
 
 /* File names in dir that end with suffix and do not begin with a dot, sorted bytewise. Absent dir: none.
  * SF_FULL over max. */

@@ -1,9 +1,11 @@
 /* steadfast-gen: the verbs. Exit codes: 0 all well, 1 an error (or drift), 2 usage. */
+#include "base/fds.h"
 #include "emit.h"
 #include "explain.h"
 #include "outdir.h"
 
 #include <getopt.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -81,6 +83,7 @@ static sf_code list(sf_arena *a, const options *o, sf_err *err) {
     const char *cpu = sf_arena_printf(a, "%s/cpu", o->templates);
     const char *cuda = sf_arena_printf(a, "%s/cuda", o->templates);
     if (!cpu || !cuda) return sf_arena_full(err);
+    SF_TRY(sf_inputs_check_folder(o->templates, err));
     SF_TRY(list_folder(a, "models", "models", ".yaml", err));
     SF_TRY(list_folder(a, "build configurations", "build-configs", ".yaml", err));
     SF_TRY(list_folder(a, "templates", cpu, ".c", err));
@@ -153,6 +156,8 @@ static int run(verb_fn *verb, const options *o) {
 }
 
 int main(int argc, char **argv) {
+    sf_fds_open_std();
+    signal(SIGXFSZ, SIG_IGN); /* a file that may grow no more is an error of the write */
     options o = {.templates = "templates"};
     int rc = parse_options(argc, argv, &o);
     if (rc >= 0) return rc;
@@ -164,6 +169,7 @@ int main(int argc, char **argv) {
     if ((is_generate || is_explain) && (!o.model || !o.config))
         return usage_error(verb, "needs --model and --config");
     if (is_generate && !o.out) return usage_error(verb, "needs --out");
+    if (is_generate && !o.out[0]) return usage_error("--out is empty, expected a folder", NULL);
     if (o.check && !is_generate) return usage_error("--check goes with generate only", NULL);
     if (o.json && !is_explain) return usage_error("--json goes with explain only", NULL);
     return run(is_generate ? generate : is_explain ? explain : list, &o);

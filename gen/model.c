@@ -128,8 +128,14 @@ static sf_code read_tokenizer(const sf_yaml_node *root, sf_model_desc *d, sf_err
     if (d->add_bos && d->bos < 0)
         return SF_FAIL_AT(err, SF_INVALID, sf_yaml_find(map, "add_bos")->loc,
                           "add_bos is true and bos is none, expected a bos id");
-    return sf_yaml_get_ints(map, "eos", 0, d->vocab - 1, (int)(sizeof d->eos / sizeof *d->eos), d->eos,
-                            &d->n_eos, err);
+    SF_TRY(sf_yaml_get_ints(map, "eos", 0, d->vocab - 1, (int)(sizeof d->eos / sizeof *d->eos), d->eos,
+                            &d->n_eos, err));
+    for (int i = 0; i < d->n_eos; i++)
+        for (int j = 0; j < i; j++)
+            if (d->eos[i] == d->eos[j])
+                return SF_FAIL_AT(err, SF_INVALID, sf_yaml_find(map, "eos")->loc,
+                                  "eos has %d twice, expected it once", d->eos[i]);
+    return SF_OK;
 }
 
 /* `checkpoint`, or `{text: ...}`. */

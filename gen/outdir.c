@@ -65,7 +65,13 @@ static sf_code replace(sf_arena *a, const char *path, const sf_file *f, sf_err *
     return rc;
 }
 
-/* Paths of kernels in dir that are not among files. */
+static bool is_output(const sf_files *files, const char *path) {
+    for (int i = 0; i < files->n; i++)
+        if (strcmp(files->files[i].path, path) == 0) return true;
+    return false;
+}
+
+/* Paths of kernels, from dir, that are not among files. */
 static sf_code list_stale(sf_arena *a, const char *dir, const sf_files *files, const char **out, int *n,
                           sf_err *err) {
     static const char *const suffixes[] = {".c", ".cu"};
@@ -78,16 +84,39 @@ static sf_code list_stale(sf_arena *a, const char *dir, const sf_files *files, c
         SF_TRY(sf_inputs_list(a, kernels, suffixes[s], STALE_MAX, names, &found, err));
         for (int i = 0; i < found && *n < STALE_MAX; i++) {
             const char *path = sf_arena_printf(a, "kernels/%s", names[i]);
-            bool known = false;
             if (!path) return sf_arena_full(err);
-            for (int j = 0; j < files->n; j++)
-                known = known || strcmp(files->files[j].path, path) == 0;
-            if (known) continue;
-            out[*n] = sf_arena_printf(a, "%s/%s", dir, path);
-            if (!out[(*n)++]) return sf_arena_full(err);
+            if (!is_output(files, path)) out[(*n)++] = path;
         }
     }
     return SF_OK;
+}
+
+/* Whether the text of a LOCK lists path as an output: "output <sha256> <path>". */
+static bool is_locked(const char *lock, const char *path) {
+    size_t len = strlen(path);
+    for (const char *s = lock; *s; s += *s == '\n') {
+        size_t line = strcspn(s, "\n"), head = strlen("output ") + 64 + 1;
+        if (line == head + len && strncmp(s, "output ", 7) == 0 && strncmp(s + head, path, len) == 0)
+            return true;
+        s += line;
+    }
+    return false;
+}
+
+/* Every stale kernel must be one that this program wrote: what is removed is listed in the folder's LOCK. */
+static sf_code check_stale(sf_arena *a, const char *dir, const char *const *stale, int n, sf_err *err) {
+    sf_buf lock = {0};
+    const char *path = sf_arena_printf(a, "%s/LOCK", dir);
+    if (!path) return sf_arena_full(err);
+    sf_code rc = SF_OK;
+    if (access(path, F_OK) == 0) rc = sf_buf_read_file(&lock, path, FILE_MAX_BYTES, err);
+    for (int i = 0; rc == SF_OK && i < n; i++)
+        if (!lock.data || !is_locked(lock.data, stale[i]))
+            rc = SF_FAIL_AT(
+                err, SF_INVALID, ((sf_loc){sf_arena_printf(a, "%s/%s", dir, stale[i]), 0, 0}),
+                "is in the way and no output that %s lists, expected only such (move it elsewhere)", path);
+    sf_buf_fini(&lock);
+    return rc;
 }
 
 sf_code sf_outdir_write(sf_arena *a, const char *dir, const sf_files *files, int *changed, sf_err *err) {
@@ -95,7 +124,14 @@ sf_code sf_outdir_write(sf_arena *a, const char *dir, const sf_files *files, int
     const char **stale = sf_arena_alloc(a, STALE_MAX, sizeof *stale);
     if (!kernels || !stale) return sf_arena_full(err);
     int n_stale = 0, count = 0;
+    SF_TRY(list_stale(a, dir, files, stale, &n_stale, err));
+    SF_TRY(check_stale(a, dir, stale, n_stale, err));
     SF_TRY(make_dirs(a, kernels, err));
+    for (int i = 0; i < n_stale; i++, count++) { /* before LOCK forgets them */
+        const char *path = sf_arena_printf(a, "%s/%s", dir, stale[i]);
+        if (!path) return sf_arena_full(err);
+        if (unlink(path) != 0) return io_error(path, err);
+    }
     for (int i = 0; i < files->n; i++) {
         const sf_file *f = &files->files[i];
         const char *path = sf_arena_printf(a, "%s/%s", dir, f->path);
@@ -104,11 +140,6 @@ sf_code sf_outdir_write(sf_arena *a, const char *dir, const sf_files *files, int
         SF_TRY(compare(path, f, &st, err));
         if (st == SAME) continue;
         SF_TRY(replace(a, path, f, err));
-        count++;
-    }
-    SF_TRY(list_stale(a, dir, files, stale, &n_stale, err));
-    for (int i = 0; i < n_stale; i++) {
-        if (unlink(stale[i]) != 0) return io_error(stale[i], err);
         count++;
     }
     *changed = count;
@@ -139,7 +170,7 @@ sf_code sf_outdir_check(sf_arena *a, const char *dir, const sf_files *files, sf_
     }
     SF_TRY(list_stale(a, dir, files, stale, &n_stale, err));
     for (int i = 0; i < n_stale; i++, count++)
-        SF_TRY(sf_buf_printf(report, err, "%s is not in the plan\n", stale[i]));
+        SF_TRY(sf_buf_printf(report, err, "%s/%s is not in the plan\n", dir, stale[i]));
     if (!count) return SF_OK;
     return SF_FAIL_AT(err, SF_DRIFT, ((sf_loc){dir, 0, 0}), "%d of %d files differ from their inputs", count,
                       files->n);

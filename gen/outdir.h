@@ -5,8 +5,9 @@
 #include "emit.h"
 
 /* Writes each file whose content differs (a temporary file, then a rename), so that an unchanged file keeps
- * its time, and removes kernels that are not in files. Creates dir, and its parents. *changed counts what was
- * written or removed. Errors: SF_IO names the path. */
+ * its time, and removes kernels that dir's LOCK lists and files does not. Creates dir, and its parents.
+ * *changed counts what was written or removed. A source in dir/kernels that neither knows is somebody's:
+ * SF_INVALID names it and nothing is written. Other errors: SF_IO names the path. */
 SF_CHECKED sf_code sf_outdir_write(sf_arena *a, const char *dir, const sf_files *files, int *changed,
                                    sf_err *err);
 

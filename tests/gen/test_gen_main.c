@@ -50,6 +50,7 @@ static void wrong_usage_exits_with_2(void **state) {
                                         "generate " TINY,
                                         "explain --model " TINY_MODEL,
                                         "generate " TINY " --out x --json",
+                                        "generate " TINY " --out ''",
                                         "explain " TINY " --check",
                                         "list extra",
                                         "list --colour",
@@ -78,6 +79,39 @@ static void an_error_goes_to_stderr_and_exits_with_1(void **state) {
     assert_string_equal(out.data, "none.yaml: No such file or directory\n");
     assert_int_equal(run("explain " TINY, "2>&1 >/dev/full"), 1);
     assert_string_equal(out.data, "steadfast-gen: standard output could not be written\n");
+}
+
+static void a_missing_folder_of_templates_is_named(void **state) {
+    (void)state;
+    static const char none[] = "tests/none: No such file or directory\n";
+    const char *both = "--model " TINY_MODEL " --config " TINY_CONFIG " --templates tests/none";
+    char args[300];
+    snprintf(args, sizeof args, "explain %s", both);
+    assert_int_equal(run(args, "2>&1 >/dev/null"), 1);
+    assert_string_equal(out.data, none);
+    assert_int_equal(run("list --templates tests/none", "2>&1 >/dev/null"), 1);
+    assert_string_equal(out.data, none);
+}
+
+static void a_file_that_may_not_grow_is_an_error_and_leaves_nothing(void **state) {
+    (void)state;
+    char command[1000];
+    snprintf(command, sizeof command,
+             "(ulimit -f 1; exec '" SF_GEN_PATH "' generate " TINY
+             " --out %s/short) 2>%s/why; test $? = 1 && "
+             "grep -q 'File too large$' %s/why && test -d %s/short/kernels && test -z \"$(find %s/short "
+             "-name '*.tmp')\"",
+             scratch, scratch, scratch, scratch, scratch);
+    assert_int_equal(system(command), 0);
+}
+
+static void closed_descriptors_do_not_end_up_in_the_files(void **state) {
+    (void)state;
+    char args[300];
+    snprintf(args, sizeof args, "generate " TINY " --out %s/closed", scratch);
+    assert_int_equal(run(args, "0<&- 1>&- 2>&-"), 1); /* its last line is lost, which is an error */
+    strncat(args, " --check", sizeof args - strlen(args) - 1);
+    assert_int_equal(run(args, "2>&1"), 0);
 }
 
 static void generate_then_check_then_drift(void **state) {
@@ -150,6 +184,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_usage_exits_with_2),
         cmocka_unit_test(an_error_goes_to_stderr_and_exits_with_1),
+        cmocka_unit_test(a_missing_folder_of_templates_is_named),
+        cmocka_unit_test(a_file_that_may_not_grow_is_an_error_and_leaves_nothing),
+        cmocka_unit_test(closed_descriptors_do_not_end_up_in_the_files),
         cmocka_unit_test(generate_then_check_then_drift),
         cmocka_unit_test(the_lock_names_every_file_with_its_hash),
         cmocka_unit_test(explain_shows_classes_routes_and_roofline),

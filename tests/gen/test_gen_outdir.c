@@ -85,15 +85,46 @@ static void unchanged_files_are_left_alone(void **state) {
     check_files("same", &two_kernels, SF_OK);
 }
 
+#define SHA "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
 static void stale_kernels_are_removed(void **state) {
     (void)state;
     write_files("stale", &two_kernels);
     put(at("stale", "kernels/old.c"), "int old;\n");
     put(at("stale", "kernels/notes.txt"), "mine\n");
-    assert_int_equal(write_files("stale", &two_kernels), 1);
+    put(at("stale", "LOCK"), "steadfast-gen 1\noutput " SHA " kernels/a.c\noutput " SHA " kernels/old.c\n");
+    assert_int_equal(write_files("stale", &two_kernels), 2); /* LOCK is another now */
     assert_false(exists(at("stale", "kernels/old.c")));
     assert_true(exists(at("stale", "kernels/notes.txt")));
     assert_true(exists(at("stale", "kernels/a.c")));
+}
+
+/* Sources that no LOCK lists are somebody's: also where its lines only look like them. */
+static void a_strange_source_is_refused_and_nothing_is_written(void **state) {
+    (void)state;
+    static const char *const locks[] = {NULL,
+                                        "",
+                                        "output " SHA " kernels/mine.cu\n",
+                                        "input  " SHA " kernels/mine.c\n",
+                                        "output " SHA " kernels/mine.c.old\n",
+                                        "output kernels/mine.c\n"};
+    for (size_t i = 0; i < sizeof locks / sizeof *locks; i++) {
+        char dir[32];
+        snprintf(dir, sizeof dir, "mine%zu", i);
+        assert_int_equal(mkdir(at(dir, ""), 0777), 0);
+        assert_int_equal(mkdir(at(dir, "kernels"), 0777), 0);
+        put(at(dir, "kernels/mine.c"), "int mine;\n");
+        if (locks[i]) put(at(dir, "LOCK"), locks[i]);
+        sf_arena *a = new_arena();
+        sf_err err = {0};
+        int changed = -1;
+        assert_int_equal(sf_outdir_write(a, at(dir, ""), &two_kernels, &changed, &err), SF_INVALID);
+        assert_non_null(strstr(message(&err), "kernels/mine.c: is in the way"));
+        assert_int_equal(changed, -1);
+        assert_true(exists(at(dir, "kernels/mine.c")));
+        assert_false(exists(at(dir, "kernels/a.c")));
+        sf_arena_destroy(a);
+    }
 }
 
 static void check_leaves_the_right_text_beside_a_changed_file(void **state) {
@@ -164,6 +195,7 @@ int main(void) {
         cmocka_unit_test(folders_are_made),
         cmocka_unit_test(unchanged_files_are_left_alone),
         cmocka_unit_test(stale_kernels_are_removed),
+        cmocka_unit_test(a_strange_source_is_refused_and_nothing_is_written),
         cmocka_unit_test(check_leaves_the_right_text_beside_a_changed_file),
         cmocka_unit_test(check_notices_missing_and_extra_files),
         cmocka_unit_test(a_folder_that_cannot_be_made_is_named),
