@@ -26,10 +26,42 @@ static sf_code encode(const sf_api_model *m, const char *text, size_t len, const
     return SF_OK;
 }
 
+/* Tokens that a prompt may have: one more is to come, unless only the prompt is scored. */
+static size_t room_of(const sf_api_model *m, const sf_api_request *r) {
+    return (size_t)(m->max_context - (r->params.max_tokens != 0));
+}
+
+/* The fault of a prompt of n tokens (known by its bytes alone: at least so many), or SF_OK. */
+static sf_code check_length(const sf_api_model *m, const sf_api_request *r, size_t n, bool at_least,
+                            sf_api_error *err) {
+    size_t room = room_of(m, r);
+    if (n <= room) return SF_OK;
+    const char *name = r->messages ? "messages" : r->prompt_ids ? "prompt_ids" : "prompt";
+    sf_code rc = sf_api_fail(
+        err, name, "context_length_exceeded", "%s has %s%zu tokens, %s over the context of %d", name,
+        at_least ? "at least " : "", n,
+        room < (size_t)m->max_context ? "and with one more to come that is" : "which is", m->max_context);
+    if (err) {
+        err->n_prompt_tokens = n > INT32_MAX ? INT32_MAX : (int)n;
+        err->n_ctx = m->max_context;
+    }
+    return rc;
+}
+
+/* What is far too long is refused before the time is spent on its tokens. */
+static sf_code check_bytes(const sf_api_model *m, const sf_api_request *r, const char *text, size_t len,
+                           sf_api_error *err) {
+    if (!m->tokenizer) return SF_OK; /* encode says so */
+    return check_length(m, r, sf_tokenizer_at_least(m->tokenizer, text, len), true, err);
+}
+
 static sf_code text_prompt(const sf_api_model *m, const sf_api_request *r, const json_t *text, sf_ids *out,
                            sf_api_error *err) {
     bool bos = m->add_bos && r->add_special_tokens;
-    SF_TRY(encode(m, json_string_value(text), json_string_length(text), NULL, bos, out, err));
+    const char *s = json_string_value(text);
+    size_t len = json_string_length(text);
+    SF_TRY(check_bytes(m, r, s, len, err));
+    SF_TRY(encode(m, s, len, NULL, bos, out, err));
     if (out->len > 0) return SF_OK;
     if (m->bos < 0) {
         return sf_api_fail(err, "prompt", "invalid_value",
@@ -185,7 +217,8 @@ static sf_code render(const sf_api_model *m, const sf_api_request *r, const json
     }
     size_t len = r->continue_final_message ? open_end(&plain) : text.len;
     const char *s = text.data ? text.data : "";
-    rc = encode(m, s, len, (const uint8_t *)plain.data, false, out, err);
+    rc = check_bytes(m, r, s, len, err);
+    if (rc == SF_OK) rc = encode(m, s, len, (const uint8_t *)plain.data, false, out, err);
     if (rc != SF_OK || !m->add_bos || m->bos < 0 || (out->len > 0 && out->data[0] == m->bos)) goto done;
     sf_ids_fini(out); /* the template writes no BOS and the model wants one */
     rc = encode(m, s, len, (const uint8_t *)plain.data, true, out, err);
@@ -218,20 +251,8 @@ static sf_code chat_prompt(const sf_api_model *m, sf_api_request *r, sf_api_erro
 }
 
 static sf_code check_context(const sf_api_model *m, const sf_api_request *r, sf_api_error *err) {
-    for (int i = 0; i < r->n_prompts; i++) {
-        size_t n = r->prompts[i].len;
-        if (n + 1 <= (size_t)m->max_context) continue;
-        const char *name = r->messages ? "messages" : r->prompt_ids ? "prompt_ids" : "prompt";
-        sf_code rc =
-            sf_api_fail(err, name, "context_length_exceeded",
-                        "%s has %zu tokens, and with one more to come that is over the context of %d", name,
-                        n, m->max_context);
-        if (err) {
-            err->n_prompt_tokens = n > INT32_MAX ? INT32_MAX : (int)n;
-            err->n_ctx = m->max_context;
-        }
-        return rc;
-    }
+    for (int i = 0; i < r->n_prompts; i++)
+        SF_TRY(check_length(m, r, r->prompts[i].len, false, err));
     return SF_OK;
 }
 

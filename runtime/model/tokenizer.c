@@ -43,6 +43,13 @@ bool sf_tokenizer_is_special(const sf_tokenizer *t, int32_t id) {
     return id >= 0 && id < t->n && t->types[id] == SF_TOKEN_CONTROL;
 }
 
+size_t sf_tokenizer_at_least(const sf_tokenizer *t, const char *text, size_t len) {
+    size_t bytes = 0; /* those that no token stands for are left out of the ids too */
+    for (size_t i = 0; i < len; i++)
+        bytes += t->byte_id[(uint8_t)text[i]] >= 0;
+    return (bytes + t->longest - 1) / t->longest;
+}
+
 static sf_code get_id(const sf_gguf *g, const char *key, int64_t *out, sf_err *err) {
     *out = -1;
     if (!sf_gguf_has(g, key)) return SF_OK;

@@ -42,6 +42,10 @@ const char *sf_tokenizer_hash(const sf_tokenizer *t); /* SHA-256 of vocabulary, 
 SF_CHECKED sf_code sf_tokenizer_encode(const sf_tokenizer *t, const char *text, size_t len,
                                        const uint8_t *plain, sf_ids *out, sf_err *err);
 
+/* A number of tokens that text has at least, by its bytes alone: for refusing what is far too long without
+ * encoding it. */
+size_t sf_tokenizer_at_least(const sf_tokenizer *t, const char *text, size_t len);
+
 /* The bytes a token stands for (not always whole characters). Special tokens give their spelling; NULL and 0
  * for an id out of range. Borrowed. */
 const char *sf_tokenizer_piece(const sf_tokenizer *t, int32_t id, size_t *len);

@@ -150,6 +150,7 @@ static sf_code build_tokens(build *b) {
                               (int)t->by_raw[slot], i);
         t->by_raw[slot] = (int32_t)i;
         t->n = (int)i + 1;
+        if (piece->text_len > t->longest) t->longest = piece->text_len;
     }
     return SF_OK;
 }

@@ -62,6 +62,7 @@ struct sf_tokenizer {
     size_t n_trie;
     int32_t byte_id[256]; /* token of each byte, or -1: such a byte is left out, as Hugging Face does */
     int n;
+    uint32_t longest;  /* bytes of text that one token stands for at most */
     const char *split; /* name of the one that it uses */
     int32_t bos, eos;
     bool add_bos;

@@ -42,10 +42,10 @@ static sf_code check_ids(const sf_sched *s, const sf_request *r, sf_err *err) {
 static sf_code check_submit(const sf_sched *s, const sf_request *r, sf_err *err) {
     if (r->submitted) return SF_FAIL(err, SF_INVALID, "the request was submitted before");
     if (r->n_prompt == 0) return SF_FAIL(err, SF_INVALID, "the prompt has 0 tokens, expected at least 1");
-    if (r->n_prompt >= s->cfg.max_context)
+    if (r->n_prompt > s->cfg.max_context || (r->n_prompt == s->cfg.max_context && r->params.max_tokens != 0))
         return SF_FAIL(err, SF_INVALID,
-                       "the prompt has %d tokens and the context %d, which leaves no room for an answer",
-                       r->n_prompt, s->cfg.max_context);
+                       "the prompt has %d tokens and the context %d, which leaves no room for %s",
+                       r->n_prompt, s->cfg.max_context, r->params.max_tokens != 0 ? "an answer" : "it");
     SF_TRY(check_ids(s, r, err));
     if (r->params.n_stop > 0 && !s->rules.tok)
         return SF_FAIL(err, SF_INVALID, "stop strings need a tokenizer, and this engine has none");

@@ -47,7 +47,8 @@ SF_CHECKED sf_code sf_sched_create(sf_device *d, const sf_tokenizer *t, const sf
 void sf_sched_destroy(sf_sched *s); /* unfinished requests end as cancelled */
 
 /* Queues r (borrowed until it is done). Any thread. Errors, r untouched: SF_FULL (queue), SF_INVALID (empty
- * prompt; a token, stop or bias id outside the vocabulary; prompt + 1 over the context, naming both counts;
+ * prompt; a token, stop or bias id outside the vocabulary; prompt + 1 (with max_tokens 0: the
+ * prompt) over the context, naming both counts;
  * more pages than the pool has), SF_NONDET (deterministic service is refused; says why). */
 SF_CHECKED sf_code sf_sched_submit(sf_sched *s, sf_request *r, sf_err *err);
 /* Asks for r to end; its slot and pages are free after the next step. Any thread. */

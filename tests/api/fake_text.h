@@ -10,9 +10,11 @@ enum {
     FAKE_TWIN = 258 /* "a" again */,
     FAKE_EURO_1 = 259,
     FAKE_EURO_2 = 260,
-    FAKE_VOCAB = 261
+    FAKE_VOCAB = 261,
+    FAKE_LONGEST = 5 /* bytes of a token at most */
 };
 
+extern size_t fake_encoded;           /* texts that have been turned into ids */
 extern const sf_api_model fake_model; /* context 32, BOS added, chat present */
 
 /* Reads JSON text as a request; *err tells why not. The caller ends it with sf_api_request_fini either way.

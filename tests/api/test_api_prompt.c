@@ -124,6 +124,62 @@ static void the_context_limit_names_both_counts(void **state) {
     }
 }
 
+/* n times "x" as the text of a prompt or of a message, with more fields. */
+static void refused_unread(const char *before, int n, const char *after, const char *param,
+                           const char *says) {
+    char json[600];
+    snprintf(
+        json, sizeof json, "%s%.*s%s", before, n,
+        "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+        "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+        "x",
+        after);
+    size_t before_n = fake_encoded;
+    expect_error(&fake_model, json, param, says);
+    assert_int_equal(fake_encoded, before_n);
+}
+
+/* 5 bytes a token at most and room for 31 tokens: 155 bytes are read, 156 are not. */
+static void what_is_far_too_long_is_refused_without_encoding_it(void **state) {
+    (void)state;
+    refused_unread("{\"prompt\": \"", 156, "\"}", "prompt",
+                   "prompt has at least 32 tokens, and with one more");
+    refused_unread("{\"prompt\": [\"", 156, "\"]}", "prompt", "at least 32 tokens");
+    refused_unread("{\"messages\": [{\"role\": \"u\", \"content\": \"", 156, "\"}]}", "messages",
+                   "messages has at least ");
+    refused_unread("{\"max_tokens\": 0, \"echo\": true, \"prompt\": \"", 161, "\"}", "prompt",
+                   "prompt has at least 33 tokens, which is over the context of 32");
+    size_t before = fake_encoded;
+    expect_error(
+        &fake_model,
+        "{\"prompt\": "
+        "\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+        "\"}",
+        "prompt", "prompt has 97 tokens, and with one more");
+    assert_int_equal(fake_encoded, before + 1);
+}
+
+/* Scoring adds no token, so that a prompt may fill the context. */
+static void a_whole_context_can_be_scored(void **state) {
+    (void)state;
+    static const char *const fields[] = {"\"echo\": true", "\"prompt_logprobs\": 0"};
+    for (size_t f = 0; f < 2; f++) {
+        for (int n = 32; n <= 33; n++) {
+            char json[300];
+            snprintf(json, sizeof json, "{\"max_tokens\": 0, %s, \"prompt_ids\": [1", fields[f]);
+            for (int i = 1; i < n; i++)
+                strncat(json, ",1", sizeof json - strlen(json) - 1);
+            strncat(json, "]}", sizeof json - strlen(json) - 1);
+            sf_api_request r;
+            sf_api_error e = {0};
+            assert_int_equal(prompts(&fake_model, json, &r, &e), n == 32 ? SF_OK : SF_INVALID);
+            if (n == 33)
+                assert_string_equal(e.message, "prompt_ids has 33 tokens, which is over the context of 32");
+            sf_api_request_fini(&r);
+        }
+    }
+}
+
 static void a_chat_is_rendered(void **state) {
     (void)state;
     /* u : h i <end> A : */
@@ -210,6 +266,8 @@ int main(void) {
         cmocka_unit_test(several_prompts_are_kept_apart),
         cmocka_unit_test(ids_outside_the_vocabulary_are_named),
         cmocka_unit_test(the_context_limit_names_both_counts),
+        cmocka_unit_test(what_is_far_too_long_is_refused_without_encoding_it),
+        cmocka_unit_test(a_whole_context_can_be_scored),
         cmocka_unit_test(a_chat_is_rendered),
         cmocka_unit_test(a_special_token_inside_a_message_stays_text),
         cmocka_unit_test(text_parts_are_joined),

@@ -341,6 +341,24 @@ class Jsonl(unittest.TestCase):
             self.assertEqual((a["error"]["n_prompt_tokens"], a["error"]["n_ctx"]), (n, 64))
             self.assertEqual(a["error"]["code"], "context_length_exceeded")
 
+    def test_scoring_a_whole_context(self):
+        lines = [dict(prompt_ids=[5] * n, max_tokens=0, is_deterministic=True, **f) for n in (64, 65)
+                 for f in (dict(echo=True), dict(prompt_logprobs=0))]
+        code, got, _, _ = B.lines(lines, "--max-model-len", "64")
+        self.assertEqual(code, 1)
+        self.assertEqual([a.get("usage", {}).get("prompt_tokens") for a in got], [64, 64, None, None])
+        self.assertEqual(len(got[1]["prompt_logprobs"]), 64)
+        self.assertIn("65 tokens, which is over the context of 64", got[2]["error"]["message"])
+
+    def test_a_prompt_of_many_megabytes_is_refused_at_once(self):
+        t0 = time.time()
+        code, got, _, _ = B.lines([dict(prompt="\u00e9" * (30 << 20)), dict(prompt="x", max_tokens=1)])
+        self.assertEqual(code, 1)
+        self.assertRegex(got[0]["error"]["message"], r"prompt has at least \d+ tokens, .*context of 8192")
+        self.assertGreater(got[0]["error"]["n_prompt_tokens"], 8192)
+        self.assertEqual(len(got[1]["token_ids"]), 1)
+        self.assertLess(time.time() - t0, 25)
+
     def test_unknown_fields(self):
         line = dict(prompt="x", max_tokens=1, colour="red")
         code, got, err, _ = B.lines([line, line])

@@ -286,11 +286,28 @@ static void one_megabyte_of_one_thing_is_fast(void **state) {
         encode(small, text, len, zeros, &ids);
         double s = (double)(clock() - start) / CLOCKS_PER_SEC;
         if (s > 20) fail_msg("1 MB of '%s' took %.1f s", units[u], s);
-        assert_true(ids.len > 0);
+        size_t least = sf_tokenizer_at_least(small, text, len);
+        assert_true(least <= ids.len);
+        assert_true(least > BYTES / 1000); /* no token of this vocabulary is as long */
         sf_ids_fini(&ids);
     }
     free(text);
     free(zeros);
+}
+
+static void bytes_bound_the_tokens_from_below(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        "", "a", "<|im_end|>", "<|im_start|><|im_end|><|im_start|>", " the the the", "\xe4\xbd\xa0"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        uint8_t zeros[64] = {0};
+        sf_ids ids = {0};
+        size_t len = strlen(texts[i]), least = sf_tokenizer_at_least(small, texts[i], len);
+        encode(small, texts[i], len, zeros, &ids);
+        if (least > ids.len || (len > 0) != (least > 0))
+            fail_msg("'%s' has %zu tokens, at least %zu", texts[i], ids.len, least);
+        sf_ids_fini(&ids);
+    }
 }
 
 static void the_hash_covers_vocabulary_merges_and_special_ids(void **state) {
@@ -495,6 +512,7 @@ int main(void) {
         cmocka_unit_test(ids_and_text_equal_the_library_s_whole_vocabulary),
         cmocka_unit_test(a_special_token_needs_all_its_bytes_unmarked),
         cmocka_unit_test(the_longest_special_token_wins),
+        cmocka_unit_test(bytes_bound_the_tokens_from_below),
         cmocka_unit_test(tokens_are_found_by_spelling),
         cmocka_unit_test(malformed_text_is_refused_with_its_place),
         cmocka_unit_test(broken_characters_decode_to_replacements),

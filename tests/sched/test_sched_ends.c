@@ -101,6 +101,29 @@ static void submit_refuses_by_name_what_can_t_be_served(void **state) {
     assert_int_equal(pages_free(), 64);
 }
 
+/* The first token of the context has no log-probability and the last is never fed, so that it fits. */
+static void a_prompt_of_the_whole_context_can_be_scored(void **state) {
+    (void)state;
+    sf_params p = params(true, 1);
+    p.max_tokens = 0;
+    p.prompt_logprobs = 0;
+    fake_prompt(7, FAKE_CONTEXT + 1, prompt);
+    expect_refused(&p, FAKE_CONTEXT + 1, SF_INVALID, "161 tokens", "context 160");
+    submit(0, &p, FAKE_CONTEXT);
+    run_all(s, w, 1);
+    assert_int_equal(finish_of(0), SF_FINISH_LENGTH);
+    const sf_token *lp = sf_request_prompt_logprobs(w[0].req);
+    assert_non_null(lp);
+    for (int i = 1; i < FAKE_CONTEXT; i++) {
+        sf_row_out row = {0};
+        sf_sample at = {
+            .top_p = 1.0f, .repetition_penalty = 1.0f, .position = (uint32_t)i, .target = prompt[i]};
+        fake_model(prompt, i, &at, &row);
+        assert_int_equal(lp[i].id, prompt[i]);
+        assert_true(memcmp(&lp[i].logprob, &row.target_logprob, sizeof row.target_logprob) == 0);
+    }
+}
+
 static void submit_refuses_what_the_pool_can_never_hold(void **state) {
     (void)state;
     d.base.n_pages = 3;
@@ -367,6 +390,7 @@ static void without_a_tokenizer_ids_flow_and_stop_strings_are_refused(void **sta
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(submit_refuses_by_name_what_can_t_be_served),
+        TEST(a_prompt_of_the_whole_context_can_be_scored),
         TEST(submit_refuses_what_the_pool_can_never_hold),
         TEST(a_full_queue_says_so),
         TEST(determinism_that_failed_its_selftest_is_refused_and_ordinary_service_goes_on),
