@@ -74,7 +74,8 @@ typedef struct sf_segment {
 typedef struct sf_pass {
     sf_class cls;
     int rows;              /* 1..max_rows, segments together */
-    const int32_t *tokens; /* [rows] */
+    const int32_t *tokens; /* [rows]; -(1 + i): the token that logit row i of the pass before draws */
+    int n_fed; /* logit rows of the pass before, which is in flight still; 0: tokens are all known */
     int n_segs;
     const sf_segment *segs;
     int n_fresh;
@@ -88,10 +89,12 @@ typedef struct sf_pass {
 typedef struct sf_device sf_device;
 
 typedef struct sf_device_ops {
-    /* Checks and queues one pass; the pass and all it borrows stay valid until sync. One in flight.
-     * Errors: SF_INVALID (a page, row or token out of range: nothing ran), SF_DEVICE. */
+    /* Checks and queues one pass; the pass and all it borrows stay valid until sync. One in flight; a device
+     * that feeds takes a second one, reads all but `out` of a pass before it returns, and may be given tokens
+     * that the first is still to draw. Errors: SF_INVALID (a page, row or token out of range: nothing ran),
+     * SF_DEVICE. */
     SF_CHECKED sf_code (*launch)(sf_device *d, const sf_pass *pass, sf_err *err);
-    /* Waits for the queued pass and fills its out. us (may be NULL): its duration in microseconds. */
+    /* Waits for the pass queued first and fills its out. us (may be NULL): its duration in microseconds. */
     SF_CHECKED sf_code (*sync)(sf_device *d, double *us, sf_err *err);
     /* Copies one position's K and V of one layer and KV head as bf16: k and v [head_dim]. Tests and selftest.
      */
@@ -105,6 +108,7 @@ struct sf_device {
     const sf_device_ops *ops;
     const sf_plan *plan;
     int n_pages;    /* pages in the pool; ids 0..n_pages-1 */
+    bool feeds;     /* two passes may be in flight, the second fed by the first */
     char desc[160]; /* for a person: "cpu avx512bf16, 2 threads" */
 };
 

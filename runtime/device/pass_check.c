@@ -15,6 +15,15 @@ static sf_code check_ids(const char *what, const int32_t *ids, int n, int limit,
     return SF_OK;
 }
 
+/* Ids, or places among the logit rows of the pass before. */
+static sf_code check_tokens(const sf_pass *pass, int vocab, sf_err *err) {
+    for (int i = 0; i < pass->rows; i++)
+        if (pass->tokens[i] < -pass->n_fed || pass->tokens[i] >= vocab)
+            return SF_FAIL(err, SF_INVALID, "token %d is %d, expected %d..%d", i, pass->tokens[i],
+                           -pass->n_fed, vocab - 1);
+    return SF_OK;
+}
+
 static sf_code check_segment(const checked *d, const sf_segment *s, int row, sf_err *err) {
     const sf_plan *p = d->plan;
     if (s->first_row != row || s->rows < 1)
@@ -94,7 +103,10 @@ sf_code sf_pass_check(const sf_plan *p, int n_pages, const sf_pass *pass, sf_err
         return SF_FAIL(err, SF_INVALID, "a pass has class %d, expected fast or pinned", (int)pass->cls);
     if (pass->rows < 1 || pass->rows > p->max_rows)
         return SF_FAIL(err, SF_INVALID, "a pass has %d rows, expected 1..%d", pass->rows, p->max_rows);
-    SF_TRY(check_ids("token", pass->tokens, pass->rows, p->model.vocab, err));
+    if (pass->n_fed < 0 || pass->n_fed > p->max_logit_rows)
+        return SF_FAIL(err, SF_INVALID, "a pass is fed by %d logit rows, expected 0..%d", pass->n_fed,
+                       p->max_logit_rows);
+    SF_TRY(check_tokens(pass, p->model.vocab, err));
     SF_TRY(check_segments(d, pass, err));
     if (pass->n_fresh < 0) return SF_FAIL(err, SF_INVALID, "a pass has %d fresh pages", pass->n_fresh);
     SF_TRY(check_ids("fresh page", pass->fresh, pass->n_fresh, d->n_pages, err));

@@ -189,21 +189,25 @@ static void inject(sf_seq *q, int offset, int vocab) {
     *c = (*c + 1) % vocab;
 }
 
-/* Pages for positions 0..positions-1; new ones are listed for zeroing. */
-static sf_code cover(sf_batch *b, sf_seq *q, int positions, sf_kv *kv, sf_err *err) {
+/* Room in the table for the pages of positions 0..positions-1. */
+static sf_code grow_pages(sf_seq *q, int positions, const sf_kv *kv, sf_err *err) {
     int need = sf_kv_pages_for(kv, positions);
-    if (need > q->pages_cap) {
-        int cap = min_int(need * 2, q->reserved);
-        int32_t *pages = realloc(q->pages, (size_t)cap * sizeof *pages);
-        if (!pages) return SF_FAIL(err, SF_NOMEM, "a table of %d KV pages", cap);
-        q->pages = pages;
-        q->pages_cap = cap;
-    }
+    if (need <= q->pages_cap) return SF_OK;
+    int cap = min_int(need * 2, q->reserved);
+    int32_t *pages = realloc(q->pages, (size_t)cap * sizeof *pages);
+    if (!pages) return SF_FAIL(err, SF_NOMEM, "a table of %d KV pages", cap);
+    q->pages = pages;
+    q->pages_cap = cap;
+    return SF_OK;
+}
+
+/* Takes them; new ones are listed for zeroing. */
+static void cover(sf_batch *b, sf_seq *q, int positions, sf_kv *kv) {
+    int need = sf_kv_pages_for(kv, positions);
     while (q->n_pages < need) {
         q->pages[q->n_pages] = sf_kv_take(kv);
         b->fresh[b->pass.n_fresh++] = q->pages[q->n_pages++];
     }
-    return SF_OK;
 }
 
 static sf_code add_segment(sf_batch *b, const sf_sched_config *cfg, sf_seq *q, sf_kv *kv, int vocab,
@@ -221,7 +225,8 @@ static sf_code add_segment(sf_batch *b, const sf_sched_config *cfg, sf_seq *q, s
                         .rows = q->take,
                         .pos0 = st->kv_len};
     SF_TRY(sf_seq_reserve(q, prefill ? 1 : st->n_tokens + q->take, err));
-    SF_TRY(cover(b, q, seg->pos0 + seg->rows, kv, err));
+    SF_TRY(grow_pages(q, seg->pos0 + seg->rows, kv, err));
+    cover(b, q, seg->pos0 + seg->rows, kv);
     seg->pages = q->pages;
     sf_entry *e = &b->entries[p->n_segs];
     *e = (sf_entry){.seq = q, .first_logit = p->n_logits};
@@ -258,4 +263,73 @@ void sf_batch_plan(sf_batch *b, sf_class cls, const sf_sched_config *cfg, const 
         if (run[i]->take == 0 || run[i]->req->failed) continue;
         if (add_segment(b, cfg, run[i], kv, vocab, &err) != SF_OK) sf_request_fail(run[i]->req, &err);
     }
+}
+
+/* ---- the pass after the one in flight ---- */
+
+static bool by_history(const sf_params *p) {
+    return p->repetition_penalty != 1.0f || p->frequency_penalty != 0.0f || p->presence_penalty != 0.0f;
+}
+
+/* Whether the sequence of a decode row has another one in the pass after it, whatever it draws but an end. */
+static bool goes_on(const sf_seq *q, const sf_segment *seg, sf_class cls, const sf_sched_config *cfg) {
+    const bool det = q->req->params.deterministic, drafts = det && cls == SF_CLASS_FAST;
+    const sf_state *st = drafts ? &q->draft : &q->committed;
+    if (!live(q) || sf_seq_prefilling(q) || seg->kind != SF_SEG_DECODE || seg->rows != 1) return false;
+    if (st->finish != SF_FINISH_NONE || st->dead || st->n_tokens + 1 >= q->max_out) return false;
+    if (by_history(&q->req->params)) return false;
+    if (drafts) return sf_seq_candidates(q) + 1 < cfg->window - 1;
+    /* a pinned pass over candidates is a verify pass; under `verify` a fast one would come next */
+    return !det || (cfg->policy == SF_POLICY_PIN && sf_seq_candidates(q) == 0);
+}
+
+static int n_output_after(const sf_seq *q, sf_class cls) {
+    const bool drafts = q->req->params.deterministic && cls == SF_CLASS_FAST;
+    return (drafts ? q->draft : q->committed).n_tokens + 1;
+}
+
+static void follow_one(sf_batch *next, const sf_batch *b, int i, sf_kv *kv) {
+    sf_seq *q = b->entries[i].seq;
+    next->segs[i] = b->segs[i];
+    next->segs[i].pos0++;
+    cover(next, q, next->segs[i].pos0 + 1, kv);
+    next->segs[i].pages = q->pages;
+    next->entries[i] = (sf_entry){.seq = q, .first_logit = i, .n_logits = 1};
+    next->tokens[i] = -1 - i;
+    next->logit_row[i] = i;
+    sf_sample *s = &next->samples[i];
+    *s = b->samples[i];
+    s->position++;
+    s->prompt = s->output = NULL; /* nobody looks at the history */
+    s->n_prompt = s->n_output = 0;
+    if (n_output_after(q, b->pass.cls) >= q->req->params.min_tokens) s->n_banned = 0;
+}
+
+bool sf_batch_follow(sf_batch *next, const sf_batch *b, const sf_sched_config *cfg, int n_run, sf_kv *kv) {
+    const sf_pass *p = &b->pass;
+    if (p->n_segs != n_run || p->n_logits != p->n_segs || p->rows != p->n_segs) return false;
+    for (int i = 0; i < p->n_segs; i++)
+        if (!goes_on(b->entries[i].seq, &b->segs[i], p->cls, cfg)) return false;
+    for (int i = 0; i < p->n_segs; i++) {
+        sf_seq *q = b->entries[i].seq;
+        sf_err err;
+        if (sf_seq_reserve(q, n_output_after(q, p->cls) + 1, &err) != SF_OK) return false;
+        if (grow_pages(q, b->segs[i].pos0 + 2, kv, &err) != SF_OK) return false;
+    }
+    next->turn = b->turn;
+    next->window_turn = b->window_turn;
+    next->pass = (sf_pass){.cls = p->cls,
+                           .rows = p->rows,
+                           .tokens = next->tokens,
+                           .n_fed = p->n_logits,
+                           .n_segs = p->n_segs,
+                           .segs = next->segs,
+                           .fresh = next->fresh,
+                           .n_logits = p->n_logits,
+                           .logit_row = next->logit_row,
+                           .samples = next->samples,
+                           .out = next->out};
+    for (int i = 0; i < p->n_segs; i++)
+        follow_one(next, b, i, kv);
+    return true;
 }

@@ -34,4 +34,11 @@ void sf_batch_fini(sf_batch *b);
 void sf_batch_plan(sf_batch *b, sf_class cls, const sf_sched_config *cfg, const sf_demand *d,
                    sf_seq *const *run, int n_run, sf_kv *kv, int vocab);
 
+/* Plans the pass after b, which is in flight, as if each of its rows went on by one token: the tokens are the
+ * device's to feed. Only where that is the pass that sf_batch_plan would make too, bar endings that the draws
+ * decide: every running sequence has one decode row in b, none is to be verified next or has reached its last
+ * token, and no row is sampled by its history. Returns false otherwise, or when memory ran out; then there is
+ * no such pass. */
+bool sf_batch_follow(sf_batch *next, const sf_batch *b, const sf_sched_config *cfg, int n_run, sf_kv *kv);
+
 #endif

@@ -140,6 +140,7 @@ void sf_sched_admit(sf_sched *s) {
         if (!s->head) s->tail = NULL;
         s->n_queue--;
     }
+    s->blocked = s->head != NULL;
     pthread_mutex_unlock(&s->lock);
 }
 

@@ -65,7 +65,8 @@ sf_code sf_sched_create(sf_device *d, const sf_tokenizer *t, const sf_sched_conf
         goto done;
     }
     rc = sf_kv_init(&s->kv, d->n_pages, d->plan->page_size, err);
-    if (rc == SF_OK) rc = sf_batch_init(&s->batch, rows, logits, err);
+    for (int i = 0; i < 2 && rc == SF_OK; i++)
+        rc = sf_batch_init(&s->batches[i], rows, logits, err);
     if (rc != SF_OK) goto done;
     (void)sf_sched_publish(s);
     *out = s;
@@ -74,14 +75,24 @@ done:
     return rc;
 }
 
+/* Nothing may be in flight over a batch that goes, or when the device is given up. */
+static void drain(sf_sched *s) {
+    for (; s->in_flight > 0; s->in_flight--) {
+        sf_err ignored;
+        if (s->dev->ops->sync(s->dev, NULL, &ignored) != SF_OK) s->in_flight = 1;
+    }
+}
+
 void sf_sched_destroy(sf_sched *s) {
     if (!s) return;
+    drain(s);
     for (int i = 0; i < s->n_run; i++)
         sf_sched_cancel(s, s->run[i]->req);
     for (sf_request *r = s->head; r; r = r->next)
         sf_sched_cancel(s, r);
     sf_sched_reap(s);
-    sf_batch_fini(&s->batch);
+    for (int i = 0; i < 2; i++)
+        sf_batch_fini(&s->batches[i]);
     sf_kv_fini(&s->kv);
     free(s->run);
     pthread_mutex_destroy(&s->lock);
@@ -109,12 +120,13 @@ static void keep_prompt_logprob(sf_request *r, const sf_sample *sample, const sf
     memcpy(t->top_logprob, row->top_logprob, sizeof t->top_logprob);
 }
 
-static sf_code apply_prefill(sf_sched *s, const sf_segment *seg, const sf_entry *e, sf_err *err) {
+static sf_code apply_prefill(sf_sched *s, const sf_batch *b, const sf_segment *seg, const sf_entry *e,
+                             sf_err *err) {
     sf_seq *q = e->seq;
     s->stats.prompt_tokens += seg->rows;
     for (int i = e->first_logit; i < e->first_logit + e->n_logits; i++) {
-        const sf_sample *sample = &s->batch.samples[i];
-        const sf_row_out *row = &s->batch.out[i];
+        const sf_sample *sample = &b->samples[i];
+        const sf_row_out *row = &b->out[i];
         if (sample->draw) {
             SF_TRY(commit_row(s, q, row, err));
             continue;
@@ -148,12 +160,13 @@ static sf_code apply_ordinary(sf_sched *s, sf_seq *q, const sf_row_out *row, sf_
     return SF_OK;
 }
 
-static sf_code apply_verify(sf_sched *s, const sf_segment *seg, const sf_entry *e, sf_err *err) {
+static sf_code apply_verify(sf_sched *s, const sf_batch *b, const sf_segment *seg, const sf_entry *e,
+                            sf_err *err) {
     sf_seq *q = e->seq;
     sf_request_stats *rs = &q->req->stats;
     sf_sched_stats *ss = &s->stats;
     sf_verdict v;
-    sf_code rc = sf_verify_apply(q, &s->rules, &s->batch.out[e->first_logit], seg->rows, &v, err);
+    sf_code rc = sf_verify_apply(q, &s->rules, &b->out[e->first_logit], seg->rows, &v, err);
     q->waited = 0;
     if (v.candidates == 0) {
         ss->provenance_tokens += v.committed;
@@ -171,32 +184,41 @@ static sf_code apply_verify(sf_sched *s, const sf_segment *seg, const sf_entry *
     return rc;
 }
 
-static sf_code apply_one(sf_sched *s, const sf_segment *seg, const sf_entry *e, sf_err *err) {
+static sf_code apply_one(sf_sched *s, const sf_batch *b, const sf_segment *seg, const sf_entry *e,
+                         sf_err *err) {
     sf_seq *q = e->seq;
-    const sf_row_out *row = &s->batch.out[e->first_logit];
-    if (seg->kind == SF_SEG_PREFILL) return apply_prefill(s, seg, e, err);
+    const sf_row_out *row = &b->out[e->first_logit];
+    if (seg->kind == SF_SEG_PREFILL) return apply_prefill(s, b, seg, e, err);
     if (!q->req->params.deterministic) {
-        s->stats.ride_along_rows += s->batch.pass.cls == SF_CLASS_PINNED;
+        s->stats.ride_along_rows += b->pass.cls == SF_CLASS_PINNED;
         return apply_ordinary(s, q, row, err);
     }
-    if (s->batch.pass.cls == SF_CLASS_PINNED) return apply_verify(s, seg, e, err);
+    if (b->pass.cls == SF_CLASS_PINNED) return apply_verify(s, b, seg, e, err);
     apply_draft(s, q, row);
     return SF_OK;
 }
 
-static void apply(sf_sched *s, double us) {
-    const sf_pass *p = &s->batch.pass;
+/* A row queued before its sequence was known to end, or its draft to: nobody's. */
+static bool is_stray(const sf_batch *b, const sf_seq *q) {
+    if (q->committed.finish != SF_FINISH_NONE || q->req->failed) return true;
+    const bool drafts = q->req->params.deterministic && b->pass.cls == SF_CLASS_FAST;
+    return drafts && (q->draft.finish != SF_FINISH_NONE || q->draft.dead);
+}
+
+static void apply(sf_sched *s, const sf_batch *b, double us) {
+    const sf_pass *p = &b->pass;
     bool verified = false;
     s->stats.passes[p->cls]++;
     s->stats.rows[p->cls] += p->rows;
     s->stats.us[p->cls] += us;
     for (int i = 0; i < p->n_segs; i++) {
-        const sf_entry *e = &s->batch.entries[i];
+        const sf_entry *e = &b->entries[i];
         sf_seq *q = e->seq;
         sf_err err = {0};
+        if (is_stray(b, q)) continue;
         verified = verified || p->segs[i].kind == SF_SEG_VERIFY;
         int tokens = q->committed.n_tokens, kv_len = q->committed.kv_len;
-        if (apply_one(s, &p->segs[i], e, &err) != SF_OK) sf_request_fail(q->req, &err);
+        if (apply_one(s, b, &p->segs[i], e, &err) != SF_OK) sf_request_fail(q->req, &err);
         tokens = q->committed.n_tokens - tokens;
         if (q->req->params.deterministic) {
             s->stats.committed_tokens += tokens;
@@ -210,29 +232,72 @@ static void apply(sf_sched *s, double us) {
 
 /* ---- the step: plan, launch, sync, apply ---- */
 
-static void plan(sf_sched *s) {
+static void plan(sf_sched *s, sf_batch *b) {
     sf_demand d;
     sf_policy_demand(s->run, s->n_run, s->cfg.window, &d);
     sf_class cls = sf_policy_class(&s->cfg, &d);
     if (cls == SF_CLASS_FAST)
         for (int i = 0; i < s->n_run; i++)
             s->run[i]->waited += sf_policy_ready(s->run[i], s->cfg.window);
-    sf_batch_plan(&s->batch, cls, &s->cfg, &d, s->run, s->n_run, &s->kv, s->rules.model->vocab);
+    sf_batch_plan(b, cls, &s->cfg, &d, s->run, s->n_run, &s->kv, s->rules.model->vocab);
+}
+
+static sf_code launch(sf_sched *s, const sf_batch *b, sf_err *err) {
+    SF_TRY(s->dev->ops->launch(s->dev, &b->pass, err));
+    s->in_flight++;
+    return SF_OK;
+}
+
+/* Whether somebody waits whom the next admission could let in, or somebody is to be let go. */
+static bool must_look(sf_sched *s) {
+    if (atomic_load(&s->cancelled)) return true;
+    pthread_mutex_lock(&s->lock);
+    bool waiting = s->n_waiting > 0;
+    pthread_mutex_unlock(&s->lock);
+    return waiting && !s->blocked;
+}
+
+/* Queues the next pass behind the current one, where that needs nothing that the current one tells. */
+static sf_code follow(sf_sched *s, sf_err *err) {
+    sf_batch *b = &s->batches[s->current], *next = &s->batches[!s->current];
+    if (!s->dev->feeds || must_look(s)) return SF_OK;
+    if (!sf_batch_follow(next, b, &s->cfg, s->n_run, &s->kv)) return SF_OK;
+    return launch(s, next, err);
+}
+
+/* Waits for the current pass and applies it; the other one becomes current. */
+static sf_code finish(sf_sched *s, sf_err *err) {
+    double us = 0;
+    const sf_code rc = s->dev->ops->sync(s->dev, &us, err);
+    s->in_flight--; /* also where it failed */
+    if (rc != SF_OK) return rc;
+    apply(s, &s->batches[s->current], us);
+    if (s->in_flight > 0) s->current = !s->current;
+    return SF_OK;
 }
 
 static sf_code run_pass(sf_sched *s, sf_err *err) {
-    double us = 0;
     sf_err why = {0};
-    sf_code rc = s->dev->ops->launch(s->dev, &s->batch.pass, &why);
-    if (rc == SF_OK) rc = s->dev->ops->sync(s->dev, &us, &why);
-    if (rc != SF_OK) {
-        why.code = rc;
-        sf_sched_fail_all(s, &why);
-        if (err) *err = why;
-        return rc;
-    }
-    apply(s, us);
-    return SF_OK;
+    sf_code rc = SF_OK;
+    if (s->in_flight == 0) rc = launch(s, &s->batches[s->current], &why);
+    if (rc == SF_OK) rc = follow(s, &why);
+    if (rc == SF_OK) rc = finish(s, &why);
+    if (rc == SF_OK) return SF_OK;
+    drain(s);
+    why.code = rc;
+    sf_sched_fail_all(s, &why);
+    if (err) *err = why;
+    return rc;
+}
+
+/* Requests come and go only while nothing is in flight: a pass holds their pages. */
+static bool prepare(sf_sched *s) {
+    if (s->in_flight > 0) return true;
+    sf_sched_reap(s);
+    sf_sched_admit(s);
+    if (s->n_run == 0) return false;
+    plan(s, &s->batches[s->current]);
+    return s->batches[s->current].pass.rows > 0;
 }
 
 sf_code sf_sched_step(sf_sched *s, bool *busy, sf_err *err) {
@@ -242,13 +307,8 @@ sf_code sf_sched_step(sf_sched *s, bool *busy, sf_err *err) {
         if (err) *err = s->failure;
         return s->failure.code;
     }
-    sf_sched_reap(s);
-    sf_sched_admit(s);
-    if (s->n_run > 0) {
-        plan(s);
-        if (s->batch.pass.rows > 0) rc = run_pass(s, err);
-        if (rc == SF_OK) sf_sched_reap(s);
-    }
+    if (prepare(s)) rc = run_pass(s, err);
+    if (rc == SF_OK && s->in_flight == 0) sf_sched_reap(s);
     bool left = sf_sched_publish(s);
     *busy = rc == SF_OK && left;
     return rc;

@@ -14,7 +14,10 @@ struct sf_sched {
 
     /* the step's thread only */
     sf_kv kv;
-    sf_batch batch;
+    sf_batch batches[2]; /* a device that feeds has the next pass in flight beside the current one */
+    int current;         /* the batch of the pass to be applied next */
+    int in_flight;       /* passes launched and not yet applied: batches[current], then the other */
+    bool blocked;        /* the last admission left the head of the queue waiting for pages or a slot */
     sf_seq **run; /* [cfg.max_seqs], the first n_run count, ascending serial */
     int n_run;
     uint64_t serial;

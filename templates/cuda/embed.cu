@@ -18,7 +18,9 @@ enum { DIM = 4096, T = 7, GRID = 264 };
 #include "snippets/block.cuh"
 #include "snippets/math.cuh"
 
-/* A block of 256 threads copies rows blockIdx.x, + gridDim.x ... of the bf16 table (a.weight) to fp32 (a.out). The
+/* a.extra: int [n], the tokens that the pass before drew; a row's token -(1 + i) is the i-th of them (-1 for a row whose
+ * logits were bad: its request ends, so any token will do).
+ * A block of 256 threads copies rows blockIdx.x, + gridDim.x ... of the bf16 table (a.weight) to fp32 (a.out). The
  * table is packed as the products' weights are (snippets/gemm_weight.cuh), so that a tied head is the same memory:
  * groups of T tiles of 16 rows, in a group [DIM / 16, padded to blocks of 4][T] fragments, [32 lanes][8] each. */
 static_assert(DIM % 2 == 0, "loads of two values");
@@ -30,14 +32,18 @@ __device__ __forceinline__ size_t packed_at(int token, int k) {
     return fragment * 256 + (m % 8 * 4 + kk % 8 / 2) * 8 + (m / 8 + kk / 8 * 2) * 2;
 }
 
+__device__ __forceinline__ int token_of(int token, const int *drawn) {
+    return token >= 0 ? token : max(drawn[-1 - token], 0);
+}
+
 extern "C" __device__ const sf_cuda_launch KERNEL_LAUNCH = {GRID, 256, 0, 1, 0, 1, 0};
 
 extern "C" __global__ void __launch_bounds__(256) KERNEL_NAME(sf_cuda_args a) {
     const int *tokens = block_ints(a.block, a.block->tokens);
     pass_release();
-    pass_wait(); /* the sampler of an earlier pass may have written the tokens */
+    pass_wait(); /* the sampler of the pass before may have drawn the tokens */
     for (int row = (int)blockIdx.x; row < a.block->rows; row += (int)gridDim.x) {
-        const int token = tokens[row];
+        const int token = token_of(tokens[row], (const int *)a.extra);
         float *x = (float *)a.out + (size_t)row * DIM;
         for (int k = (int)threadIdx.x * 2; k < DIM; k += 512) {
             const unsigned v = *(const unsigned *)((const unsigned short *)a.weight + packed_at(token, k));

@@ -15,15 +15,27 @@ typedef struct fake_entry {
     bool taint; /* written by a fast pass, or by a pinned one over tainted KV */
 } fake_entry;
 
+/* A pass in flight, copied where the device feeds: what the scheduler lent may change then. */
+typedef struct fake_flight {
+    sf_pass pass;
+    int32_t *tokens, *fresh, *logit_row, *pages, *outputs;
+    sf_segment *segs;
+    sf_sample *samples;
+} fake_flight;
+
 typedef struct fake_device {
     sf_device base; /* first: the scheduler's handle */
     sf_plan plan;
     fake_entry *kv; /* [n_pages * FAKE_PAGE] */
     int *owner; /* [n_pages] first page of the sequence that a page belongs to, -1: zeroed, free to take */
-    int64_t *owner_gen; /* [n_pages] how often that first page had been zeroed by then */
-    int64_t *zeroed;    /* [n_pages] */
-    const sf_pass *pass;
-    int64_t n_pass;
+    int64_t *owner_gen;     /* [n_pages] how often that first page had been zeroed by then */
+    int64_t *zeroed;        /* [n_pages] */
+    fake_flight flights[2]; /* in the order they were launched */
+    int n_flights;
+    const sf_pass *pass; /* the one that runs */
+    int32_t *drawn;      /* [max_logit_rows] of the pass that ran last */
+    int n_drawn;
+    int64_t n_pass, n_fed; /* passes run; of them fed by the one before */
     /* knobs */
     int err_per_mille; /* how often a fast row draws another token */
     bool bad[SF_CLASS_COUNT];

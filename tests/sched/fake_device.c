@@ -112,9 +112,61 @@ static void check_pages(fake_device *d, const sf_segment *seg) {
     }
 }
 
+static void *copy_of(const void *from, size_t n, size_t size) {
+    void *to = malloc(n * size + 1);
+    MUST(to);
+    if (n > 0) memcpy(to, from, n * size);
+    return to;
+}
+
+static void copy_pages(fake_flight *f, const sf_pass *p) {
+    enum { MOST = FAKE_CONTEXT / FAKE_PAGE };
+    f->pages = calloc((size_t)p->n_segs * MOST + 1, sizeof *f->pages);
+    MUST(f->pages);
+    for (int i = 0; i < p->n_segs; i++) {
+        const int n = (f->segs[i].pos0 + f->segs[i].rows + FAKE_PAGE - 1) / FAKE_PAGE;
+        memcpy(f->pages + i * MOST, f->segs[i].pages, (size_t)n * sizeof *f->pages);
+        f->segs[i].pages = f->pages + i * MOST;
+    }
+}
+
+static void copy_outputs(fake_flight *f, const sf_pass *p) {
+    f->outputs = calloc((size_t)p->n_logits * FAKE_CONTEXT + 1, sizeof *f->outputs);
+    MUST(f->outputs);
+    for (int i = 0; i < p->n_logits; i++) {
+        if (f->samples[i].n_output == 0) continue;
+        memcpy(f->outputs + i * FAKE_CONTEXT, f->samples[i].output,
+               (size_t)f->samples[i].n_output * sizeof *f->outputs);
+        f->samples[i].output = f->outputs + i * FAKE_CONTEXT;
+    }
+}
+
+static void flight_open(fake_flight *f, const sf_pass *p, bool copies) {
+    *f = (fake_flight){.pass = *p};
+    if (!copies) return;
+    f->pass.tokens = f->tokens = copy_of(p->tokens, (size_t)p->rows, sizeof *f->tokens);
+    f->pass.fresh = f->fresh = copy_of(p->fresh, (size_t)p->n_fresh, sizeof *f->fresh);
+    f->pass.logit_row = f->logit_row = copy_of(p->logit_row, (size_t)p->n_logits, sizeof *f->logit_row);
+    f->pass.segs = f->segs = copy_of(p->segs, (size_t)p->n_segs, sizeof *f->segs);
+    f->pass.samples = f->samples = copy_of(p->samples, (size_t)p->n_logits, sizeof *f->samples);
+    copy_pages(f, p);
+    copy_outputs(f, p);
+}
+
+static void flight_fini(fake_flight *f) {
+    free(f->tokens);
+    free(f->fresh);
+    free(f->logit_row);
+    free(f->segs);
+    free(f->samples);
+    free(f->pages);
+    free(f->outputs);
+}
+
 static sf_code fake_launch(sf_device *base, const sf_pass *p, sf_err *err) {
     fake_device *d = (fake_device *)base;
-    MUST(!d->pass);
+    MUST(d->n_flights < (d->base.feeds ? 2 : 1));
+    MUST(p->n_fed == 0 || (d->n_flights == 1 && p->n_fed == d->flights[0].pass.n_logits));
     if (d->n_pass == d->launch_fail_at) return SF_FAIL(err, SF_DEVICE, "the launch failed on purpose");
     MUST(p->rows >= 1 && p->rows <= d->plan.max_rows);
     check_samples(d, p);
@@ -132,7 +184,7 @@ static sf_code fake_launch(sf_device *base, const sf_pass *p, sf_err *err) {
         row += seg->rows;
     }
     MUST(row == p->rows);
-    d->pass = p;
+    flight_open(&d->flights[d->n_flights++], p, d->base.feeds);
     return SF_OK;
 }
 
@@ -140,7 +192,10 @@ static void draw(fake_device *d, const sf_segment *seg, int pos, const int32_t *
                  const sf_sample *s, sf_row_out *out) {
     sf_class cls = d->pass->cls;
     MUST(s->position == (uint32_t)pos + 1);
-    if (s->draw) { /* the history given is the history that was fed */
+    if (d->pass->n_fed > 0) { /* its end is not known yet, so nothing may depend on it */
+        MUST(s->n_output == 0 && s->repetition_penalty == 1.0f && s->frequency_penalty == 0.0f &&
+             s->presence_penalty == 0.0f);
+    } else if (s->draw) { /* the history given is the history that was fed */
         MUST(s->n_prompt + s->n_output == pos + 1);
         MUST(memcmp(tokens, s->prompt, (size_t)s->n_prompt * sizeof *tokens) == 0);
         MUST(s->n_output == 0 ||
@@ -167,8 +222,11 @@ static void run_segment(fake_device *d, const sf_segment *seg, int *logit) {
         fake_entry *e = entry_at(d, seg->pages, pos);
         int row = seg->first_row + pos - seg->pos0;
         if (pos >= seg->pos0) {
-            MUST(p->tokens[row] >= 0 && p->tokens[row] < FAKE_VOCAB);
-            *e = (fake_entry){p->tokens[row], pos, true, taint || p->cls == SF_CLASS_FAST};
+            int32_t token = p->tokens[row];
+            MUST(token >= -p->n_fed && token < FAKE_VOCAB);
+            if (token < 0) token = d->drawn[-1 - token];
+            if (token < 0) token = 0; /* of a row with bad logits: its request ends */
+            *e = (fake_entry){token, pos, true, taint || p->cls == SF_CLASS_FAST};
         }
         MUST(e->written && e->pos == pos);
         tokens[pos] = e->token;
@@ -180,15 +238,28 @@ static void run_segment(fake_device *d, const sf_segment *seg, int *logit) {
     }
 }
 
+static void run_flight(fake_device *d, const fake_flight *f) {
+    int logit = 0;
+    d->pass = &f->pass;
+    MUST(f->pass.n_fed == 0 || f->pass.n_fed == d->n_drawn);
+    d->n_fed += f->pass.n_fed > 0;
+    for (int i = 0; i < f->pass.n_segs; i++)
+        run_segment(d, &f->pass.segs[i], &logit);
+    MUST(logit == f->pass.n_logits);
+    for (int i = 0; i < logit; i++)
+        d->drawn[i] = f->pass.out[i].token;
+    d->n_drawn = logit;
+}
+
 static sf_code fake_sync(sf_device *base, double *us, sf_err *err) {
     fake_device *d = (fake_device *)base;
-    MUST(d->pass);
+    MUST(d->n_flights > 0);
+    fake_flight f = d->flights[0];
+    d->flights[0] = d->flights[1];
+    d->n_flights--;
     bool fails = d->n_pass++ == d->fail_at;
-    int logit = 0;
-    for (int i = 0; i < d->pass->n_segs && !fails; i++)
-        run_segment(d, &d->pass->segs[i], &logit);
-    MUST(fails || logit == d->pass->n_logits);
-    d->pass = NULL;
+    if (!fails) run_flight(d, &f);
+    flight_fini(&f);
     if (fails) return SF_FAIL(err, SF_DEVICE, "the device failed on purpose");
     if (us) *us = 1.0;
     return SF_OK;
@@ -215,12 +286,15 @@ void fake_device_init(fake_device *d, int n_pages, int max_rows, int max_logit_r
     d->owner = calloc(n, sizeof *d->owner);
     d->owner_gen = calloc(n, sizeof *d->owner_gen);
     d->zeroed = calloc(n, sizeof *d->zeroed);
-    MUST(d->kv && d->owner && d->owner_gen && d->zeroed);
+    d->drawn = calloc((size_t)max_logit_rows, sizeof *d->drawn);
+    MUST(d->kv && d->owner && d->owner_gen && d->zeroed && d->drawn);
     for (int i = 0; i < n_pages; i++)
         d->owner[i] = n_pages; /* nobody's: must be zeroed first */
 }
 
 void fake_device_fini(fake_device *d) {
+    MUST(d->n_flights == 0);
+    free(d->drawn);
     free(d->kv);
     free(d->owner);
     free(d->owner_gen);

@@ -212,7 +212,7 @@ static void an_ended_draft_waits_for_its_group_and_no_longer(void **state) {
             for (int k = 0; k < s->n_run; k++) {
                 int w = s->run[k]->waited;
                 if (w > longest) longest = w;
-                if (s->batch.pass.cls == SF_CLASS_PINNED) assert_int_equal(w, 0);
+                if (s->batches[s->current].pass.cls == SF_CLASS_PINNED) assert_int_equal(w, 0);
             }
         }
         assert_int_equal(longest, wait < 5 ? wait : 5); /* the group is full 5 passes later */

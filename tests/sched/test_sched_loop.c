@@ -288,6 +288,49 @@ static void a_small_pool_makes_requests_wait_and_changes_nothing(void **state) {
     fake_device_fini(&d);
 }
 
+/* The passes of which one is queued while the one before it runs, out of all. */
+static void fed_share(const sf_params *p, sf_policy policy, int64_t *fed, int64_t *passes) {
+    fake_device d;
+    sf_sched_config cfg;
+    sf_sched_stats st;
+    fake_device_init(&d, 64, 64, 64);
+    d.base.feeds = true;
+    fake_config(&d, &cfg);
+    cfg.policy = policy;
+    cfg.prefill_chunk = 60; /* all three prompts in one pass */
+    run_copies(&d, &cfg, p, 20, w, 3, &st);
+    for (int i = 0; i < 3; i++)
+        if (p->deterministic) assert_reference(w[i].req, 0, FAKE_CONTEXT);
+    *fed = d.n_fed;
+    *passes = d.n_pass;
+    release(w, 3);
+    fake_device_fini(&d);
+}
+
+static void decode_passes_are_queued_behind_the_one_that_runs(void **state) {
+    (void)state;
+    int64_t fed, passes;
+    sf_params p = params(false);
+    fed_share(&p, SF_POLICY_VERIFY, &fed, &passes);
+    assert_int_equal(passes, 40); /* one prefill, 39 decodes */
+    assert_int_equal(fed, passes - 2);
+    p = params(true);
+    fed_share(&p, SF_POLICY_PIN, &fed, &passes);
+    assert_int_equal(fed, passes - 2);
+    fed_share(&p, SF_POLICY_VERIFY, &fed,
+              &passes); /* a window's first draft and its verify pass stand alone */
+    assert_true(fed > passes / 2 && fed < passes - 2);
+}
+
+static void a_row_sampled_by_its_history_waits_for_it(void **state) {
+    (void)state;
+    int64_t fed, passes;
+    sf_params p = params(false);
+    p.presence_penalty = 0.5f;
+    fed_share(&p, SF_POLICY_VERIFY, &fed, &passes);
+    assert_int_equal(fed, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_deterministic_answer_is_the_pinned_one_though_the_fast_path_errs),
@@ -300,6 +343,8 @@ int main(void) {
         cmocka_unit_test(prompt_logprobs_come_from_the_prompt_whatever_the_chunks),
         cmocka_unit_test(the_context_s_end_is_a_length_finish),
         cmocka_unit_test(a_small_pool_makes_requests_wait_and_changes_nothing),
+        cmocka_unit_test(decode_passes_are_queued_behind_the_one_that_runs),
+        cmocka_unit_test(a_row_sampled_by_its_history_waits_for_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

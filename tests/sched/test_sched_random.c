@@ -62,7 +62,7 @@ static void random_config(const fake_device *d, sf_sched_config *c) {
 }
 
 typedef struct totals {
-    int64_t rollbacks, windows, provenance, ride, cancelled, finished, pinned;
+    int64_t rollbacks, windows, provenance, ride, cancelled, finished, fed;
 } totals;
 
 static watched w[MAX_REQUESTS];
@@ -132,6 +132,7 @@ static void one_world(uint64_t seed, totals *t) {
     int rows = one_in(3) ? pick(2, 6) : pick(2, 96);
     fake_device_init(&d, one_in(2) ? pick(10, 14) : 200, rows, one_in(3) ? pick(2, rows) : rows);
     d.err_per_mille = one_in(3) ? 0 : pick(0, 300);
+    d.base.feeds = one_in(2);
     random_config(&d, &cfg);
     int n = pick(1, MAX_REQUESTS);
     for (int i = 0; i < n; i++) {
@@ -151,6 +152,7 @@ static void one_world(uint64_t seed, totals *t) {
     t->windows += st.windows_verified;
     t->provenance += st.provenance_tokens;
     t->ride += st.ride_along_rows;
+    t->fed += d.n_fed;
     check_answers(n, d.err_per_mille == 0, t);
     sf_sched_destroy(s);
     for (int i = 0; i < n; i++)
@@ -167,6 +169,7 @@ static void any_mix_gives_the_plain_loop_s_answers(void **state) {
                   WORLDS, (long long)t.finished, (long long)t.cancelled, (long long)t.windows,
                   (long long)t.rollbacks);
     assert_true(t.rollbacks > WORLDS && t.windows > t.rollbacks);
+    assert_true(t.fed > WORLDS);
     assert_true(t.provenance > 0 && t.ride > 0 && t.cancelled > 0 && t.finished > WORLDS);
 }
 

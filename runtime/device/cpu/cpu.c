@@ -15,6 +15,8 @@ static sf_code cpu_launch(sf_device *base, const sf_pass *pass, sf_err *err) {
     sf_cpu *d = (sf_cpu *)base;
     if (d->pending) return SF_FAIL(err, SF_INVALID, "a pass is in flight already");
     SF_TRY(sf_pass_check(base->plan, base->n_pages, pass, err));
+    if (pass->n_fed > 0)
+        return SF_FAIL(err, SF_INVALID, "a pass is fed by %d logit rows, and none is in flight", pass->n_fed);
     d->pass = *pass;
     d->pending = true;
     return SF_OK;

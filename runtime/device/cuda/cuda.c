@@ -16,52 +16,66 @@ static const sf_cuda *of_const(const sf_device *d) {
 
 /* ---- a pass ---- */
 
-static sf_code queue(sf_cuda *d, const sf_pass *pass, size_t used, sf_err *err) {
+static sf_code queue(sf_cuda *d, const sf_cuda_flight *f, const sf_pass *pass, size_t used, sf_err *err) {
     sf_cu *cu = &d->cu;
     const CUstream s = d->gpu.stream;
     const sf_cuda_shape *shape = sf_cuda_shape_find(d, pass->cls, pass->rows, pass->n_logits);
     if (!shape)
         return SF_FAIL(err, SF_INVALID, "no shape holds a pass of %d rows and %d logit rows", pass->rows,
                        pass->n_logits);
-    SF_TRY(sf_cu_check(cu, cu->cuEventRecord(d->from, s), "cuEventRecord", NULL, SF_SRC, err));
-    SF_TRY(sf_cu_check(cu, cu->cuMemcpyHtoDAsync(d->block, d->host_block, used, s),
+    SF_TRY(sf_cu_check(cu, cu->cuEventRecord(f->from, s), "cuEventRecord", NULL, SF_SRC, err));
+    SF_TRY(sf_cu_check(cu, cu->cuMemcpyHtoDAsync(d->block, f->block, used, s),
                        "cuMemcpyHtoDAsync of the pass block", NULL, SF_SRC, err));
     SF_TRY(sf_cuda_shape_launch(d, shape, err));
     d->counts.copies++;
     if (pass->n_logits > 0) {
-        const size_t bytes = (size_t)pass->n_logits * sizeof *d->host_results;
-        SF_TRY(sf_cu_check(cu, cu->cuMemcpyDtoHAsync(d->host_results, d->results, bytes, s),
+        const size_t bytes = (size_t)pass->n_logits * sizeof *f->results;
+        SF_TRY(sf_cu_check(cu, cu->cuMemcpyDtoHAsync(f->results, d->results, bytes, s),
                            "cuMemcpyDtoHAsync of the results", NULL, SF_SRC, err));
         d->counts.copies++;
     }
-    return sf_cu_check(cu, cu->cuEventRecord(d->to, s), "cuEventRecord", NULL, SF_SRC, err);
+    return sf_cu_check(cu, cu->cuEventRecord(f->to, s), "cuEventRecord", NULL, SF_SRC, err);
+}
+
+/* A pass may be fed by the one in flight before it, and by that alone. */
+static sf_code check_flights(const sf_cuda *d, const sf_pass *pass, sf_err *err) {
+    if (d->n_flights == SF_CUDA_FLIGHTS)
+        return SF_FAIL(err, SF_INVALID, "%d passes are in flight, expected a sync before the next",
+                       d->n_flights);
+    const int before = d->n_flights > 0 ? d->flights[d->first_flight].pass->n_logits : 0;
+    if (pass->n_fed == 0 || pass->n_fed == before) return SF_OK;
+    return SF_FAIL(err, SF_INVALID, "a pass is fed by %d logit rows, the one in flight has %d", pass->n_fed,
+                   before);
 }
 
 static sf_code cuda_launch(sf_device *base, const sf_pass *pass, sf_err *err) {
     sf_cuda *d = of(base);
     size_t used = 0;
-    if (d->pass) return SF_FAIL(err, SF_INVALID, "a pass is queued already, expected sync before the next");
-    SF_TRY(sf_cuda_block_fill(&d->caps, base->plan, base->n_pages, pass, d->host_block, &used, err));
+    SF_TRY(check_flights(d, pass, err));
+    sf_cuda_flight *f = d->flights + (d->first_flight + d->n_flights) % SF_CUDA_FLIGHTS;
+    SF_TRY(sf_cuda_block_fill(&d->caps, base->plan, base->n_pages, pass, f->block, &used, err));
     d->kv_cache_page = -1;
-    SF_TRY(queue(d, pass, used, err));
-    d->pass = pass;
+    SF_TRY(queue(d, f, pass, used, err));
+    f->pass = pass;
+    d->n_flights++;
     return SF_OK;
 }
 
 static sf_code cuda_sync(sf_device *base, double *us, sf_err *err) {
     sf_cuda *d = of(base);
     sf_cu *cu = &d->cu;
-    const sf_pass *pass = d->pass;
+    const sf_cuda_flight *f = d->flights + d->first_flight;
     float ms = 0;
     if (us) *us = 0;
-    if (!pass) return SF_OK;
-    d->pass = NULL;
+    if (d->n_flights == 0) return SF_OK;
+    d->first_flight = (d->first_flight + 1) % SF_CUDA_FLIGHTS;
+    d->n_flights--;
     d->counts.waits++;
-    SF_TRY(sf_cu_check(cu, cu->cuEventSynchronize(d->to), "cuEventSynchronize of a pass", NULL, SF_SRC, err));
-    SF_TRY(sf_cu_check(cu, cu->cuEventElapsedTime(&ms, d->from, d->to), "cuEventElapsedTime", NULL, SF_SRC,
+    SF_TRY(sf_cu_check(cu, cu->cuEventSynchronize(f->to), "cuEventSynchronize of a pass", NULL, SF_SRC, err));
+    SF_TRY(sf_cu_check(cu, cu->cuEventElapsedTime(&ms, f->from, f->to), "cuEventElapsedTime", NULL, SF_SRC,
                        err));
     if (us) *us = (double)ms * 1e3;
-    memcpy(pass->out, d->host_results, (size_t)pass->n_logits * sizeof *pass->out);
+    memcpy(f->pass->out, f->results, (size_t)f->pass->n_logits * sizeof *f->results);
     return SF_OK;
 }
 
@@ -159,7 +173,7 @@ sf_code sf_cuda_open(const sf_plan *plan, const sf_cuda_config *cfg, sf_device *
                        cfg->n_pages, cfg->threads, SF_CUDA_PARTS_MAX);
     sf_cuda *d = calloc(1, sizeof *d);
     if (!d) return SF_FAIL(err, SF_NOMEM, "a device record needs %zu bytes", sizeof *d);
-    d->base = (sf_device){.ops = &cuda_ops, .plan = plan, .n_pages = cfg->n_pages};
+    d->base = (sf_device){.ops = &cuda_ops, .plan = plan, .n_pages = cfg->n_pages, .feeds = true};
     d->cfg = *cfg;
     d->kv_cache_page = -1;
     const sf_code rc = open_parts(d, err);

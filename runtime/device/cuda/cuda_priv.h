@@ -8,6 +8,7 @@
 
 #define SF_CUDA_ALLOCS_MAX 64
 #define SF_CUDA_PARTS_MAX  256
+#define SF_CUDA_FLIGHTS    2
 
 /* A class, a row bucket and a logit-row bucket: the launches that make such a pass. */
 typedef struct sf_cuda_shape {
@@ -25,6 +26,14 @@ typedef struct sf_cuda_stage {
     int next;
 } sf_cuda_stage;
 
+/* A pass on its way: what the copies in the stream read and write. */
+typedef struct sf_cuda_flight {
+    void *block;         /* pinned [caps.bytes] */
+    sf_row_out *results; /* pinned [max_logit_rows] */
+    CUevent from, to;
+    const sf_pass *pass;
+} sf_cuda_flight;
+
 typedef struct sf_cuda {
     sf_device base;
     sf_cuda_config cfg;
@@ -40,16 +49,14 @@ typedef struct sf_cuda {
     int n_allocs;
     CUdeviceptr buf[SF_BUF_COUNT];
     CUdeviceptr maps[SF_BUF_COUNT]; /* tensor maps of bf16 buffers; 0: none */
-    CUdeviceptr rope, workspace, weights, kv, block, results;
+    CUdeviceptr rope, workspace, weights, kv, block, results, drawn;
     size_t kv_layer_bytes, kv_page_bytes; /* of a layer's pool; of a page in it */
     const sf_weights *loaded;             /* during sf_cuda_ready: where weights lie */
     sf_cuda_stage stages[SF_CUDA_PARTS_MAX];
 
     sf_cuda_block_caps caps;
-    void *host_block;         /* pinned [caps.bytes] */
-    sf_row_out *host_results; /* pinned [max_logit_rows] */
-    CUevent from, to;
-    const sf_pass *pass; /* queued and not yet synchronised; NULL: none */
+    sf_cuda_flight flights[SF_CUDA_FLIGHTS];
+    int first_flight, n_flights; /* those in flight, in the order they were queued */
 
     sf_cuda_shape *shapes;
     int n_shapes;

@@ -112,9 +112,18 @@ static sf_code get_pinned(sf_cuda *d, size_t bytes, void *out, sf_err *err) {
     return sf_cu_check(&d->cu, d->cu.cuMemHostAlloc(out, bytes, 0), "cuMemHostAlloc", NULL, SF_SRC, err);
 }
 
+static sf_code flight_open(sf_cuda *d, sf_cuda_flight *f, sf_err *err) {
+    sf_cu *cu = &d->cu;
+    const size_t results = (size_t)d->base.plan->max_logit_rows * sizeof *f->results;
+    SF_TRY(get_pinned(d, d->caps.bytes, &f->block, err));
+    SF_TRY(get_pinned(d, results, &f->results, err));
+    SF_TRY(
+        sf_cu_check(cu, cu->cuEventCreate(&f->from, CU_EVENT_DEFAULT), "cuEventCreate", NULL, SF_SRC, err));
+    return sf_cu_check(cu, cu->cuEventCreate(&f->to, CU_EVENT_DEFAULT), "cuEventCreate", NULL, SF_SRC, err);
+}
+
 sf_code sf_cuda_memory_open(sf_cuda *d, sf_err *err) {
     const sf_plan *p = d->base.plan;
-    sf_cu *cu = &d->cu;
     const size_t results = (size_t)p->max_logit_rows * sizeof(sf_row_out);
     SF_TRY(sf_cuda_block_caps_of(p, d->base.n_pages, d->cfg.max_seqs, &d->caps, err));
     SF_TRY(get_buffers(d, err));
@@ -122,11 +131,12 @@ sf_code sf_cuda_memory_open(sf_cuda *d, sf_err *err) {
     SF_TRY(get_workspace(d, err));
     SF_TRY(sf_cuda_get(d, "the pass block", d->caps.bytes, true, &d->block, err));
     SF_TRY(sf_cuda_get(d, "the results", results, true, &d->results, err));
-    SF_TRY(get_pinned(d, d->caps.bytes, &d->host_block, err));
-    SF_TRY(get_pinned(d, results, &d->host_results, err));
+    SF_TRY(sf_cuda_get(d, "the drawn tokens", (size_t)p->max_logit_rows * sizeof(int32_t), true, &d->drawn,
+                       err));
     SF_TRY(
         sf_cu_check(cu, cu->cuEventCreate(&d->from, CU_EVENT_DEFAULT), "cuEventCreate", NULL, SF_SRC, err));
-    SF_TRY(sf_cu_check(cu, cu->cuEventCreate(&d->to, CU_EVENT_DEFAULT), "cuEventCreate", NULL, SF_SRC, err));
+    for (int i = 0; i < SF_CUDA_FLIGHTS; i++)
+        SF_TRY(flight_open(d, d->flights + i, err));
     return get_kv(d, err);
 }
 
@@ -134,9 +144,12 @@ void sf_cuda_memory_close(sf_cuda *d) {
     sf_cu *cu = &d->cu;
     for (int i = 0; i < d->n_allocs; i++)
         cu->cuMemFree(d->allocs[i]);
-    if (d->host_block) cu->cuMemFreeHost(d->host_block);
-    if (d->host_results) cu->cuMemFreeHost(d->host_results);
-    if (d->from) cu->cuEventDestroy(d->from);
-    if (d->to) cu->cuEventDestroy(d->to);
+    for (int i = 0; i < SF_CUDA_FLIGHTS; i++) {
+        const sf_cuda_flight *f = d->flights + i;
+        if (f->block) cu->cuMemFreeHost(f->block);
+        if (f->results) cu->cuMemFreeHost(f->results);
+        if (f->from) cu->cuEventDestroy(f->from);
+        if (f->to) cu->cuEventDestroy(f->to);
+    }
     free(d->kv_cache);
 }

@@ -26,10 +26,10 @@ sf_code sf_cuda_op_time_get(sf_device *base, const sf_pass *pass, int op, int tu
     sf_cuda *d = (sf_cuda *)(void *)base;
     const sf_plan *p = base->plan;
     size_t used = 0;
-    if (d->pass || op < 0 || op >= p->n_ops)
+    if (d->n_flights > 0 || op < 0 || op >= p->n_ops)
         return SF_FAIL(err, SF_INVALID, "op %d of %d, or a pass is queued", op, p->n_ops);
-    SF_TRY(sf_cuda_block_fill(&d->caps, p, base->n_pages, pass, d->host_block, &used, err));
-    SF_TRY(sf_cu_check(&d->cu, d->cu.cuMemcpyHtoD(d->block, d->host_block, used), "cuMemcpyHtoD", NULL,
+    SF_TRY(sf_cuda_block_fill(&d->caps, p, base->n_pages, pass, d->flights[0].block, &used, err));
+    SF_TRY(sf_cu_check(&d->cu, d->cu.cuMemcpyHtoD(d->block, d->flights[0].block, used), "cuMemcpyHtoD", NULL,
                        SF_SRC, err));
     const sf_cuda_shape *s = sf_cuda_shape_find(d, pass->cls, pass->rows, pass->n_logits);
     if (!s) return SF_FAIL(err, SF_INVALID, "no shape holds a pass of %d rows", pass->rows);

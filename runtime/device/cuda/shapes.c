@@ -54,6 +54,7 @@ static CUdeviceptr extra_of(const sf_cuda *d, const sf_op_desc *op) {
     case SF_OP_SAMPLE:
         return d->results;
     case SF_OP_EMBED:
+        return d->drawn;
     case SF_OP_RMSNORM:
     case SF_OP_COUNT:
         break;
@@ -73,7 +74,7 @@ static void add_step(const sf_cuda *d, sf_cuda_shape *s, int index, int layer) {
         .grid = min_int(most, k->launch.grid),
         .args = {.block = pointer(d->block),
                  .in = pointer(d->buf[op->in]),
-                 .out = pointer(d->buf[op->out]),
+                 .out = pointer(op->op == SF_OP_SAMPLE ? d->drawn : d->buf[op->out]),
                  .weight = pointer(weight_at(d, op->weight, layer)),
                  .bias = pointer(weight_at(d, op->bias, layer)),
                  .kv = pointer(d->kv + d->kv_layer_bytes * (size_t)layer),
@@ -149,10 +150,10 @@ static sf_code fill_dummy(sf_cuda *d, int rows, int logits, sf_err *err) {
                           .n_logits = logits,
                           .logit_row = logit_row,
                           .samples = samples};
-    rc = sf_cuda_block_fill(&d->caps, p, d->base.n_pages, &pass, d->host_block, &used, err);
+    rc = sf_cuda_block_fill(&d->caps, p, d->base.n_pages, &pass, d->flights[0].block, &used, err);
     if (rc == SF_OK)
-        rc = sf_cu_check(&d->cu, d->cu.cuMemcpyHtoD(d->block, d->host_block, used), "cuMemcpyHtoD", NULL,
-                         SF_SRC, err);
+        rc = sf_cu_check(&d->cu, d->cu.cuMemcpyHtoD(d->block, d->flights[0].block, used), "cuMemcpyHtoD",
+                         NULL, SF_SRC, err);
 done:
     free(tokens);
     free(pages);
