@@ -14,7 +14,7 @@
 /* clang-format off */
 const sf_api_field sf_api_fields[] = {
     /* name, type, where, min, max, open_min, offset, default, help */
-    {"id", SF_API_ANY, RUN, 0, 0, false, AT(id), "null", "any value; comes back with the answer"},
+    {"id", SF_API_ID, RUN, 0, SF_API_ID_MAX, false, AT(id), "null", "comes back with the answer"},
     {"model", SF_API_STRING, ALL, 0, 0, false, AT(model), "the engine's", "name of the model"},
     {"prompt", SF_API_PROMPT, COMPLETION | RUN, 0, 0, false, AT(prompt), "", "text, or token ids"},
     {"prompt_ids", SF_API_ARRAY, RUN, 0, 0, false, AT(prompt_ids), "", "token ids, taken as they are"},
@@ -31,7 +31,7 @@ const sf_api_field sf_api_fields[] = {
     {"top_p", SF_API_FLOAT, ALL, 0, 1, true, AT(params.top_p), "1", "nucleus: smallest set of this probability"},
     {"top_k", SF_API_INT, ALL, -1, INT_MAX, false, AT(params.top_k), "0", "likeliest tokens kept; 0 or -1: all"},
     {"min_p", SF_API_FLOAT, ALL, 0, 1, false, AT(params.min_p), "0", "drop tokens under this share of the likeliest"},
-    {"repetition_penalty", SF_API_FLOAT, ALL, 0, 100, true, AT(params.repetition_penalty), "1", "divides logits of tokens seen"},
+    {"repetition_penalty", SF_API_FLOAT, ALL, 0.01, 100, false, AT(params.repetition_penalty), "1", "divides logits of tokens seen"},
     {"frequency_penalty", SF_API_FLOAT, ALL, -2, 2, false, AT(params.frequency_penalty), "0", "per occurrence in the answer"},
     {"presence_penalty", SF_API_FLOAT, ALL, -2, 2, false, AT(params.presence_penalty), "0", "once for tokens in the answer"},
     {"logit_bias", SF_API_BIAS, ALL, -100, 100, false, 0, "{}", "added to the logits of these token ids"},
@@ -64,7 +64,11 @@ const char *sf_api_field_expects(const sf_api_field *f, char *buf, size_t size) 
         snprintf(buf, size, "true or false");
         break;
     case SF_API_INT:
-        snprintf(buf, size, "an integer in %.0f..%.0f", f->min, f->max);
+        if (f->max == INT_MAX) {
+            snprintf(buf, size, "an integer of at least %.0f", f->min);
+        } else {
+            snprintf(buf, size, "an integer in %.0f..%.0f", f->min, f->max);
+        }
         break;
     case SF_API_INT64:
         snprintf(buf, size, "a 64-bit integer");
@@ -81,8 +85,8 @@ const char *sf_api_field_expects(const sf_api_field *f, char *buf, size_t size) 
     case SF_API_ARRAY:
         snprintf(buf, size, "an array");
         break;
-    case SF_API_ANY:
-        snprintf(buf, size, "any value");
+    case SF_API_ID:
+        snprintf(buf, size, "a string of at most %.0f bytes or an integer", f->max);
         break;
     case SF_API_PROMPT:
         snprintf(buf, size, "a string, a list of strings, token ids or a list of lists of token ids");

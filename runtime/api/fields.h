@@ -15,7 +15,7 @@ typedef enum sf_api_type {
     SF_API_STRING,   /* borrowed const char * */
     SF_API_OBJECT,   /* borrowed json_t * */
     SF_API_ARRAY,    /* likewise */
-    SF_API_ANY,      /* likewise */
+    SF_API_ID,       /* likewise: a string of at most max bytes or an integer */
     SF_API_PROMPT,   /* likewise: a string, a list of strings, token ids, a list of lists of token ids */
     SF_API_LOGPROBS, /* int in min..max; true and false mean 0 and none */
     SF_API_STOP,     /* a string or a list of at most max non-empty strings */

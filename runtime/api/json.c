@@ -8,6 +8,8 @@
 #include <string.h>
 
 #define REAL_DIGITS   9
+#define INT64_END     9223372036854775808.0 /* 2^63 */
+#define INT_EXACT     9007199254740992.0    /* 2^53: up to here a double holds every integer */
 #define LOGPROB_FLOOR (-9999.0)
 #define QUOTE_MAX     24 /* bytes of a string value that a message shows */
 
@@ -19,14 +21,79 @@ static const char *plain_reason(const char *text) {
     return text;
 }
 
+/* Takes what sf_json_parse refuses for a detail; all integers become reals. */
+static json_t *parse_leniently(const char *text, size_t len) {
+    json_error_t why;
+    return json_loadb(text, len, JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL, &why);
+}
+
+json_t *sf_json_salvage(const char *text, size_t len, const char *key) {
+    json_t *all = parse_leniently(text, len);
+    json_t *v = json_object_get(all, key);
+    double d = json_real_value(v);
+    json_t *out = NULL;
+    if (json_is_string(v) && strlen(json_string_value(v)) == json_string_length(v)) out = json_incref(v);
+    if (json_is_real(v) && fabs(d) < INT_EXACT && d == floor(d)) out = json_integer((json_int_t)d);
+    json_decref(all);
+    return out;
+}
+
+/* Whether a number outside int64 stands anywhere in j, as deep as the parser goes. */
+static bool holds_too_big(json_t *j) {
+    const char *key;
+    json_t *v;
+    size_t i;
+    double d = json_real_value(j);
+    if (json_is_real(j)) return d >= INT64_END || d <= -INT64_END;
+    json_array_foreach(j, i, v) if (holds_too_big(v)) return true;
+    json_object_foreach(j, key, v) if (holds_too_big(v)) return true;
+    return false;
+}
+
+/* Names the field whose integer is too big. False: there is none to name. */
+static bool fail_too_big(const char *text, size_t len, sf_api_error *err) {
+    json_t *all = parse_leniently(text, len);
+    const char *key;
+    json_t *v;
+    bool found = false;
+    json_object_foreach(all, key, v) {
+        found = holds_too_big(v);
+        if (!found) continue;
+        (void)sf_api_fail(err, key, "invalid_value", "%.60s %s outside the 64-bit range", key,
+                          json_is_real(v) ? "is an integer" : "has an integer");
+        break;
+    }
+    json_decref(all);
+    return found;
+}
+
+/* Marks that text editors put before a text; JSON has none (RFC 8259, section 8.1). */
+static const char *byte_order_mark(const char *text, size_t len) {
+    if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
+        return "begins with a byte order mark, expected none";
+    if (len >= 2 && (memcmp(text, "\xff\xfe", 2) == 0 || memcmp(text, "\xfe\xff", 2) == 0))
+        return "begins with the byte order mark of UTF-16, expected UTF-8 without one";
+    return NULL;
+}
+
+static sf_code bad_json(const char *text, size_t len, const char *what, const json_error_t *why,
+                        sf_api_error *err) {
+    const char *mark = byte_order_mark(text, len);
+    char line[24] = "";
+    if (json_error_code(why) == json_error_out_of_memory) return sf_api_nomem(err);
+    if (mark) return sf_api_fail(err, NULL, "invalid_json", "%s %s", what, mark);
+    if (json_error_code(why) == json_error_numeric_overflow && fail_too_big(text, len, err))
+        return SF_INVALID;
+    /* Of one line it is the place in the line that helps; which line it is, `what` may say. */
+    if (len > 0 && memchr(text, '\n', len)) snprintf(line, sizeof line, " line %d", why->line);
+    return sf_api_fail(err, NULL, "invalid_json", "%s is not valid JSON,%s column %d: %s", what, line,
+                       why->column, plain_reason(why->text));
+}
+
 sf_code sf_json_parse(const char *text, size_t len, const char *what, json_t **out, sf_api_error *err) {
     json_error_t why;
     json_t *j = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &why);
-    if (!j) {
-        if (json_error_code(&why) == json_error_out_of_memory) return sf_api_nomem(err);
-        return sf_api_fail(err, NULL, "invalid_json", "%s is not valid JSON, line %d column %d: %s", what,
-                           why.line, why.column, plain_reason(why.text));
-    }
+    if (!j) return bad_json(text, len, what, &why, err);
     if (json_is_object(j)) {
         *out = j;
         return SF_OK;
@@ -72,7 +139,16 @@ json_t *sf_json_logprob(float v) {
     return json_real(isfinite(v) ? (double)v : LOGPROB_FLOOR);
 }
 
+const char *sf_json_number(double v, char buf[32]) {
+    for (int digits = 6; digits <= 17; digits++) {
+        snprintf(buf, 32, "%.*g", digits, v);
+        if (strtod(buf, NULL) == v) break;
+    }
+    return buf;
+}
+
 const char *sf_json_describe(const json_t *j, char *buf, size_t size) {
+    char number[32];
     switch (json_typeof(j)) {
     case JSON_OBJECT:
         snprintf(buf, size, "an object");
@@ -91,7 +167,7 @@ const char *sf_json_describe(const json_t *j, char *buf, size_t size) {
         snprintf(buf, size, "an integer (%" JSON_INTEGER_FORMAT ")", json_integer_value(j));
         break;
     case JSON_REAL:
-        snprintf(buf, size, "a number (%g)", json_real_value(j));
+        snprintf(buf, size, "a number (%s)", sf_json_number(json_real_value(j), number));
         break;
     case JSON_TRUE:
     case JSON_FALSE:

@@ -7,10 +7,13 @@
 #include <stdbool.h>
 
 /* Parses one JSON object (owned by the caller). what names the text in messages ("the line", "the body").
- * Errors say where: invalid UTF-8, duplicate keys, nesting past the parser's limit (2,048), integers outside
- * int64, anything that is not an object. */
+ * Errors say where: invalid UTF-8, a byte order mark, duplicate keys, nesting past the parser's limit
+ * (2,048), anything that is not an object. An integer outside int64 is a fault of the field it stands in. */
 SF_CHECKED sf_code sf_json_parse(const char *text, size_t len, const char *what, json_t **out,
                                  sf_api_error *err);
+/* The value of key, a string or an integer, in an object that sf_json_parse refused for what stands elsewhere
+ * in it (a duplicate key, an integer too big, a NUL). Owned by the caller; NULL: there is none to be had. */
+json_t *sf_json_salvage(const char *text, size_t len, const char *key);
 /* Compact text, reals with 9 significant digits so that every fp32 comes back exactly; the caller frees it.
  * NULL: out of memory. */
 char *sf_json_dump(const json_t *j);
@@ -25,6 +28,8 @@ json_t *sf_json_text(const char *s, size_t len);
 /* A log-probability: minus infinity, which JSON lacks, becomes -9999 (the completions form's convention). */
 json_t *sf_json_logprob(float v);
 
+/* The shortest decimal that reads back as v, with at least the digits of %g. Returns buf. */
+const char *sf_json_number(double v, char buf[32]);
 /* Describes a value for a message: `a string ("5")`, `an integer (7)`, `an array of 3`. Returns buf. */
 const char *sf_json_describe(const json_t *j, char *buf, size_t size);
 

@@ -39,6 +39,10 @@ static sf_code read_logprobs(const sf_api_field *f, const json_t *v, sf_api_requ
     return SF_OK;
 }
 
+bool sf_api_id_usable(const json_t *id) {
+    return json_is_integer(id) || (json_is_string(id) && json_string_length(id) <= SF_API_ID_MAX);
+}
+
 static bool json_kind_ok(sf_api_type type, const json_t *v) {
     switch (type) {
     case SF_API_BOOL:
@@ -53,6 +57,8 @@ static bool json_kind_ok(sf_api_type type, const json_t *v) {
         return json_is_array(v) || json_is_string(v);
     case SF_API_INT64:
         return json_is_integer(v);
+    case SF_API_ID:
+        return sf_api_id_usable(v);
     default:
         return true;
     }
@@ -79,7 +85,7 @@ static sf_code read_field(const sf_api_model *m, const sf_api_field *f, json_t *
     }
     case SF_API_OBJECT:
     case SF_API_ARRAY:
-    case SF_API_ANY:
+    case SF_API_ID:
     case SF_API_PROMPT:
         store(r, f, &v, sizeof v);
         return SF_OK;

@@ -143,6 +143,12 @@ static sf_code flatten_message(const json_t *message, size_t index, json_t **out
                            "messages[%zu] is %s, expected an object with a role (a string) and a content",
                            index, sf_json_describe(message, was, sizeof was));
     }
+    /* A call of tools may stand for it, as OpenAI's clients send it. */
+    if ((!content || json_is_null(content)) && !json_object_get(message, "tool_calls")) {
+        return sf_api_fail(err, "messages", "missing_field",
+                           "messages[%zu].content is %s, expected a string or a list of text parts", index,
+                           content ? "null" : "missing");
+    }
     if (content && !json_is_string(content) && !json_is_array(content) && !json_is_null(content)) {
         char was[96];
         return sf_api_fail(err, "messages", "invalid_type",

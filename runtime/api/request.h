@@ -10,6 +10,8 @@
 /* Where a field may stand; a request has one of COMPLETION and CHAT, a line of `run --input` RUN too. */
 enum { SF_API_COMPLETION = 1, SF_API_CHAT = 2, SF_API_RUN = 4, SF_API_ALL = 7 };
 
+#define SF_API_ID_MAX 256 /* bytes */
+
 /* What reading a request and writing its answer need of the engine. All borrowed. */
 typedef struct sf_api_model {
     const sf_tokenizer *tokenizer; /* NULL: prompts as ids only, answers without text */
@@ -31,7 +33,7 @@ typedef struct sf_api_request {
     int logprobs, top_logprobs, prompt_logprobs; /* as asked for; -1: not */
     int max_completion_tokens; /* -1: not given; else params.max_tokens is this, as in vLLM and SGLang */
     const char *model;         /* NULL: not given */
-    json_t *id;                /* RUN: NULL or any JSON value; borrowed from body, as below */
+    json_t *id;                /* RUN: NULL, a string or an integer; borrowed from body, as below */
     json_t *prompt, *prompt_ids, *messages, *tools, *documents, *stream_options;
     const char *ignored; /* the first unknown field, or NULL */
     int n_prompts;       /* filled by sf_api_request_prompts */
@@ -47,6 +49,9 @@ SF_CHECKED sf_code sf_api_request_read(const sf_api_model *m, unsigned kind, jso
                                        sf_api_request *out, sf_api_error *err);
 /* Turns prompt, prompt_ids or messages into token ids and checks them against vocabulary and context. */
 SF_CHECKED sf_code sf_api_request_prompts(const sf_api_model *m, sf_api_request *r, sf_api_error *err);
+/* Whether a value (NULL: none) may be the id of a line: a string of at most SF_API_ID_MAX bytes or an
+ * integer. */
+bool sf_api_id_usable(const json_t *id);
 void sf_api_request_fini(sf_api_request *r);
 
 #endif

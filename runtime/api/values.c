@@ -7,7 +7,8 @@
 
 sf_code sf_api_wrong(const sf_api_field *f, const json_t *found, sf_api_error *err) {
     char was[96], wanted[160];
-    bool number = json_is_number(found) && (f->type == SF_API_INT || f->type == SF_API_FLOAT);
+    bool ranged = f->type == SF_API_INT || f->type == SF_API_FLOAT || f->type == SF_API_LOGPROBS;
+    bool number = json_is_number(found) && ranged;
     return sf_api_fail(err, f->name, number ? "invalid_value" : "invalid_type", "%s is %s, expected %s",
                        f->name, sf_json_describe(found, was, sizeof was),
                        sf_api_field_expects(f, wanted, sizeof wanted));

@@ -2,6 +2,7 @@
 #include "api/json.h"
 #include "cli/batch_priv.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,11 +44,18 @@ static sf_code finish_below(batch_item *it, const sf_err *why, sf_err *err) {
 static sf_code read_request(const sf_api_model *m, const sf_cli_opts *o, batch_item *it, const char *text,
                             size_t len, sf_api_error *why) {
     json_t *body;
-    SF_TRY(sf_json_parse(text, len, "the line", &body, why));
-    json_t *id = json_object_get(body, "id");
-    it->id = id ? json_incref(id) : NULL;
+    char what[32];
+    snprintf(what, sizeof what, "line %lld", (long long)it->line);
+    sf_code rc = sf_json_parse(text, len, what, &body, why);
+    json_t *id = rc == SF_OK ? json_incref(json_object_get(body, "id")) : sf_json_salvage(text, len, "id");
+    if (sf_api_id_usable(id)) {
+        it->id = id;
+    } else {
+        json_decref(id);
+    }
+    if (rc != SF_OK) return rc;
     /* Request fields given as flags hold for lines that do not set them. */
-    sf_code rc = json_object_update_missing(body, o->fields) == 0 ? SF_OK : sf_api_nomem(why);
+    rc = json_object_update_missing(body, o->fields) == 0 ? SF_OK : sf_api_nomem(why);
     if (rc == SF_OK) rc = sf_api_request_read(m, SF_API_RUN, body, &it->api, why);
     json_decref(body);
     if (rc == SF_OK) rc = sf_api_request_prompts(m, &it->api, why);

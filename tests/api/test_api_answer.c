@@ -84,8 +84,8 @@ static void expect(const json_t *o, const char *path, const char *wanted) {
 
 static void one_choice_stands_at_the_top(void **state) {
     (void)state;
-    json_t *o = answer("{\"prompt\": \"x\", \"id\": [1, \"a\"]}", false);
-    expect(o, "id", "[1,\"a\"]");
+    json_t *o = answer("{\"prompt\": \"x\", \"id\": \"a 1\"}", false);
+    expect(o, "id", "\"a 1\"");
     expect(o, "text", "\"aa\xe2\x82\xacz\"");
     expect(o, "token_ids", "[97,258,259,260,122,257]");
     expect(o, "finish_reason", "\"stop\"");

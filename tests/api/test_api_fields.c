@@ -44,8 +44,8 @@ static bool accepts(sf_api_type t, shape s) {
         return s == S_OBJECT;
     case SF_API_ARRAY:
         return list;
-    case SF_API_ANY:
-        return true;
+    case SF_API_ID:
+        return s == S_INT || s == S_STRING;
     case SF_API_PROMPT:
         return list || s == S_STRING;
     case SF_API_LOGPROBS:
@@ -133,6 +133,62 @@ static void ranges_end_where_the_table_says(void **state) {
         }
     }
     assert_true(tried > 40);
+}
+
+static void a_count_out_of_range_has_another_code_than_a_wrong_type(void **state) {
+    (void)state;
+    static const char *const fields[] = {"logprobs", "prompt_logprobs", "n", "top_k"};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        sf_api_error e;
+        assert_int_equal(try_value(sf_api_field_find(fields[i]), "-2", &e), SF_INVALID);
+        assert_string_equal(e.reason, "invalid_value");
+        assert_int_equal(try_value(sf_api_field_find(fields[i]), "\"5\"", &e), SF_INVALID);
+        assert_string_equal(e.reason, "invalid_type");
+    }
+}
+
+static void an_id_is_a_short_string_or_an_integer(void **state) {
+    (void)state;
+    const sf_api_field *id = sf_api_field_find("id");
+    char longest[300];
+    sf_api_error e;
+    for (int over = 0; over < 2; over++) {
+        snprintf(longest, sizeof longest, "\"%0*d\"", SF_API_ID_MAX + over, 7);
+        json_t *v = json_loads(longest, JSON_DECODE_ANY, NULL);
+        assert_int_equal(sf_api_id_usable(v), over == 0);
+        json_decref(v);
+    }
+    assert_false(sf_api_id_usable(NULL));
+    assert_int_equal(try_value(id, "-9223372036854775808", &e), SF_OK);
+    assert_int_equal(try_value(id, "{\"a\": [1]}", &e), SF_INVALID);
+    assert_string_equal(e.message, "id is an object, expected a string of at most 256 bytes or an integer");
+    assert_int_equal(try_value(id, "1.5", &e), SF_INVALID);
+}
+
+/* A logit divided by less would be infinite for a penalty that is a caller's slip. */
+static void a_repetition_penalty_keeps_logits_finite(void **state) {
+    (void)state;
+    sf_api_error e;
+    assert_int_equal(try_value(sf_api_field_find("repetition_penalty"), "1e-30", &e), SF_INVALID);
+    assert_string_equal(e.message,
+                        "repetition_penalty is a number (1e-30), expected a number in [0.01, 100]");
+    assert_string_equal(e.reason, "invalid_value");
+}
+
+static void numbers_beside_a_limit_show_their_digits(void **state) {
+    (void)state;
+    sf_api_error e;
+    assert_int_equal(try_value(sf_api_field_find("top_p"), "1.0000001", &e), SF_INVALID);
+    assert_string_equal(e.message, "top_p is a number (1.0000001), expected a number in (0, 1]");
+}
+
+static void limits_that_are_none_are_not_shown(void **state) {
+    (void)state;
+    char wanted[160];
+    assert_string_equal(sf_api_field_expects(sf_api_field_find("max_tokens"), wanted, sizeof wanted),
+                        "an integer of at least 0");
+    assert_string_equal(sf_api_field_expects(sf_api_field_find("n"), wanted, sizeof wanted),
+                        "an integer in 1..64");
 }
 
 static void seeds_are_exact(void **state) {
@@ -352,6 +408,11 @@ int main(void) {
         cmocka_unit_test(every_field_takes_its_types_and_no_other),
         cmocka_unit_test(null_is_as_if_absent),
         cmocka_unit_test(ranges_end_where_the_table_says),
+        cmocka_unit_test(a_count_out_of_range_has_another_code_than_a_wrong_type),
+        cmocka_unit_test(an_id_is_a_short_string_or_an_integer),
+        cmocka_unit_test(a_repetition_penalty_keeps_logits_finite),
+        cmocka_unit_test(numbers_beside_a_limit_show_their_digits),
+        cmocka_unit_test(limits_that_are_none_are_not_shown),
         cmocka_unit_test(seeds_are_exact),
         cmocka_unit_test(max_tokens_edges),
         cmocka_unit_test(the_newer_name_of_max_tokens_wins_in_any_order),

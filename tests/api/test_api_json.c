@@ -63,9 +63,13 @@ static void bad_text_says_where_and_why(void **state) {
     static const struct {
         const char *text, *says;
     } cases[] = {{"{\"a\":1,\"a\":2}", "duplicate"},
-                 {"{\"a\":9223372036854775808}", "64-bit"},
                  {"{\"a\":", "column"},
                  {"", "column"},
+                 {"{\n\"a\"", "not valid JSON, line 2 column "},
+                 {"{\"a\"", "not valid JSON, column "},
+                 {"\xef\xbb\xbf{}", "begins with a byte order mark, expected none"},
+                 {"\xff\xfe{", "begins with the byte order mark of UTF-16"},
+                 {"{\"a\":1e400}", "real number overflow"},
                  {"{} {}", "end of file expected"},
                  {"[1,2]", "is an array of 2, expected a JSON object"},
                  {"7", "is an integer (7), expected a JSON object"},
@@ -82,6 +86,63 @@ static void bad_text_says_where_and_why(void **state) {
         assert_non_null(o); /* also where the message quotes bytes that are not UTF-8 */
         json_decref(o);
     }
+}
+
+static void an_integer_out_of_64_bits_is_a_fault_of_its_field(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *param, *says;
+    } cases[] = {{"{\"a\":9223372036854775808}", "a", "a is an integer outside the 64-bit range"},
+                 {"{\"b\":1,\"a\":-9223372036854775809}", "a", "a is an integer outside"},
+                 {"{\"b\":[2],\"a\":{\"x\":[1,99999999999999999999]}}", "a", "a has an integer outside"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        sf_api_error e;
+        assert_int_equal(parse(cases[i].text, &e), SF_INVALID);
+        assert_string_equal(e.param, cases[i].param);
+        assert_string_equal(e.reason, "invalid_value");
+        assert_non_null(strstr(e.message, cases[i].says));
+    }
+    sf_api_error e;
+    assert_int_equal(parse("[9223372036854775808]", &e), SF_INVALID); /* no field to name */
+    assert_non_null(strstr(e.message, "an integer outside the 64-bit range"));
+    assert_string_equal(e.reason, "invalid_json");
+}
+
+static void an_id_is_salvaged_from_what_is_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *wanted; /* NULL: nothing */
+    } cases[] = {{"{\"id\":\"x\",\"seed\":9223372036854775808}", "\"x\""},
+                 {"{\"seed\":9223372036854775808,\"id\":-7}", "-7"},
+                 {"{\"id\":7,\"a\":1,\"a\":2}", "7"},
+                 {"{\"id\":7,\"a\":\"\\u0000\"}", "7"},
+                 {"{\"id\":9223372036854775808}", NULL},
+                 {"{\"id\":9007199254740993,\"seed\":9223372036854775808}", NULL}, /* not exact as a real */
+                 {"{\"id\":\"a\\u0000b\"}", NULL},
+                 {"{\"id\":[1],\"a\":1,\"a\":1}", NULL},
+                 {"{\"id\":7", NULL},
+                 {"[7]", NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        json_t *id = sf_json_salvage(cases[i].text, strlen(cases[i].text), "id");
+        char *got = id ? json_dumps(id, JSON_ENCODE_ANY) : NULL;
+        if (!cases[i].wanted) assert_null(got);
+        if (cases[i].wanted) assert_string_equal(got, cases[i].wanted);
+        free(got);
+        json_decref(id);
+    }
+}
+
+static void numbers_are_as_short_as_they_read_back(void **state) {
+    (void)state;
+    static const struct {
+        double v;
+        const char *text;
+    } cases[] = {{0.1, "0.1"},   {1, "1"},         {1.0000001, "1.0000001"},
+                 {2.01, "2.01"}, {1e-30, "1e-30"}, {1.0 / 3, "0.3333333333333333"},
+                 {-2, "-2"}};
+    char buf[32];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_string_equal(sf_json_number(cases[i].v, buf), cases[i].text);
 }
 
 static void ten_thousand_nested_arrays_are_refused(void **state) {
@@ -145,6 +206,9 @@ int main(void) {
         cmocka_unit_test(minus_infinity_has_a_number),
         cmocka_unit_test(int64_are_exact),
         cmocka_unit_test(bad_text_says_where_and_why),
+        cmocka_unit_test(an_integer_out_of_64_bits_is_a_fault_of_its_field),
+        cmocka_unit_test(an_id_is_salvaged_from_what_is_refused),
+        cmocka_unit_test(numbers_are_as_short_as_they_read_back),
         cmocka_unit_test(ten_thousand_nested_arrays_are_refused),
         cmocka_unit_test(bytes_that_are_not_utf8_become_question_marks),
         cmocka_unit_test(an_error_object_has_openais_fields),

@@ -206,6 +206,20 @@ static void text_parts_are_joined(void **state) {
                  "messages", "messages[0].content[0] is of type \"image_url\"");
 }
 
+static void a_message_without_content_is_named(void **state) {
+    (void)state;
+    expect_error(&fake_model, "{\"messages\": [{\"role\": \"u\", \"content\": \"hi\"}, {\"role\": \"u\"}]}",
+                 "messages", "messages[1].content is missing, expected a string or a list of text parts");
+    expect_error(&fake_model, "{\"messages\": [{\"role\": \"u\", \"content\": null}]}", "messages",
+                 "messages[0].content is null");
+    /* a call of tools needs none */
+    expect_ids(
+        &fake_model,
+        "{\"messages\": [{\"role\": \"u\", \"tool_calls\": []}, {\"role\": \"u\", \"content\": \"hi\"}], "
+        "\"continue_final_message\": true}",
+        "256 117 58 257 117 58 104 105");
+}
+
 static void the_last_message_can_stay_open(void **state) {
     (void)state;
     expect_ids(&fake_model,
@@ -219,7 +233,8 @@ static void the_last_message_can_stay_open(void **state) {
 
 static void a_last_message_without_text_cannot_stay_open(void **state) {
     (void)state;
-    static const char *const last[] = {"{\"role\": \"u\"}", "{\"role\": \"u\", \"content\": \" \\n\"}",
+    static const char *const last[] = {"{\"role\": \"u\", \"tool_calls\": []}",
+                                       "{\"role\": \"u\", \"content\": \" \\n\"}",
                                        "{\"role\": \"u\", \"content\": []}"};
     for (size_t i = 0; i < sizeof last / sizeof *last; i++) {
         char json[200];
@@ -237,7 +252,8 @@ static void malformed_messages_are_named(void **state) {
     expect_error(&fake_model, "{\"messages\": [{\"content\": \"x\"}]}", "messages", "messages[0]");
     expect_error(&fake_model, "{\"messages\": [{\"role\": \"u\", \"content\": 5}]}", "messages",
                  "messages[0].content");
-    expect_error(&fake_model, "{\"messages\": [{\"role\": \"bad\"}]}", "messages", "roles must alternate");
+    expect_error(&fake_model, "{\"messages\": [{\"role\": \"bad\", \"content\": \"x\"}]}", "messages",
+                 "roles must alternate");
 }
 
 static void without_a_template_the_reason_is_told(void **state) {
@@ -271,6 +287,7 @@ int main(void) {
         cmocka_unit_test(a_chat_is_rendered),
         cmocka_unit_test(a_special_token_inside_a_message_stays_text),
         cmocka_unit_test(text_parts_are_joined),
+        cmocka_unit_test(a_message_without_content_is_named),
         cmocka_unit_test(the_last_message_can_stay_open),
         cmocka_unit_test(a_last_message_without_text_cannot_stay_open),
         cmocka_unit_test(malformed_messages_are_named),

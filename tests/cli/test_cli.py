@@ -294,14 +294,15 @@ class Jsonl(unittest.TestCase):
     def test_bad_lines_do_not_stop_the_rest(self):
         good = dict(prompt="The", max_tokens=3, temperature=0, is_deterministic=True)
         bad = [
-            (b"{", "not valid JSON", None),
+            (b"{", "line 2 is not valid JSON, column ", None),
+            (b"\xef\xbb\xbf{}", "line 3 begins with a byte order mark", None),
             (b"[1]", "expected a JSON object", None),
             (b'{"prompt": "x", "prompt": "y"}', "duplicate", None),
             (b'{"id": "a", "prompt": "x", "max_tokens": "5"}', 'max_tokens is a string ("5"), expected an integer', "max_tokens"),
             (b'{"prompt": "x", "max_tokens": -1}', "max_tokens is an integer (-1)", "max_tokens"),
             (b'{"prompt": "x", "max_tokens": 2147483648}', "max_tokens", "max_tokens"),
             (b'{"prompt": "x", "max_tokens": 0}', "max_tokens is 0", "max_tokens"),
-            (b'{"prompt": "x", "seed": 9223372036854775808}', "64-bit", None),
+            (b'{"prompt": "x", "seed": 9223372036854775808}', "seed is an integer outside the 64-bit range", "seed"),
             (b'{"prompt": "x", "seed": "7"}', "seed is a string", "seed"),
             (b'{"prompt": "x", "temperature": true}', "temperature is true", "temperature"),
             (b'{"prompt": "x", "stop": [""]}', "stop", "stop"),
@@ -312,6 +313,9 @@ class Jsonl(unittest.TestCase):
             (b'{"prompt": [[]]}', "empty list", "prompt"),
             (b'{"prompt": ["a", "b"]}', "2 prompts", "prompt"),
             (b'{"messages": []}', "empty list", "messages"),
+            (b'{"messages": [{"role": "user"}]}', "messages[0].content is missing", "messages"),
+            (b'{"prompt": "x", "id": {"a": 1}}', "id is an object, expected a string of at most 256 bytes", "id"),
+            (b'{"prompt": "x", "id": "' + b"x" * 257 + b'"}', "id is a string", "id"),
             (b'{"max_tokens": 5}', "missing", "prompt"),
             (b'{"prompt": "\xb2\xe2\xca\xd4"}', "not valid JSON", None),
             (b'{"prompt": "\\ud800"}', "not valid JSON", None),
@@ -327,10 +331,16 @@ class Jsonl(unittest.TestCase):
             self.assertIn(says, a["error"]["message"])
             self.assertEqual(a["error"]["param"], param)
             self.assertEqual(a["error"]["type"], "invalid_request_error")
-        self.assertEqual(got[4]["id"], "a")
+        self.assertEqual(got[5]["id"], "a")
         self.assertEqual(got[0]["determinism"]["digest"], got[-1]["determinism"]["digest"])
         self.assertEqual(report["failed"], len(bad))
         self.assertEqual(report["stats"]["pages_free"], report["stats"]["pages_total"])
+
+    def test_a_refused_line_keeps_its_id(self):
+        lines = [b'{"id": "a", "prompt": "x", "seed": 9223372036854775808}', b'{"id": 7, "prompt": "x", "prompt": "y"}',
+                 b'{"id": 8, "prompt": "\\u0000"}', b'{"id": "b", "prompt": 5}']
+        code, got, _, _ = B.lines(lines)
+        self.assertEqual((code, [a["id"] for a in got]), (1, ["a", 7, 8, "b"]))
 
     def test_the_context_limit(self):
         lines = [dict(prompt_ids=[5] * n, temperature=0, ignore_eos=True, max_tokens=100) for n in (63, 64, 65)]
