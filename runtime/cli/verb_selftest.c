@@ -2,7 +2,6 @@
 #include "base/progress.h"
 #include "cli/setup.h"
 #include "device/cpu/cpu.h"
-#include "device/cuda/cuda.h"
 #include "engine/selftest.h"
 
 #include <stdio.h>
@@ -75,13 +74,7 @@ static void print_summary(const report *r, const sf_engine *e, const sf_selftest
     json_decref(o);
 }
 
-/* The launches that the start did not choose. */
-static void set_mode(void *ctx, int mode) {
-    sf_cuda_force_eager(sf_engine_cuda(ctx), mode >= 0);
-}
-
 static int run(sf_engine *e, const sf_plan *plan, const sf_cli_opts *o) {
-    static const char *const modes[] = {"eager launches"};
     opener p = {e, o};
     report r = {.checks = o->json ? json_array() : NULL, .ok = true};
     sf_selftest_config cfg = {.device = sf_engine_device(e),
@@ -93,10 +86,7 @@ static int run(sf_engine *e, const sf_plan *plan, const sf_cli_opts *o) {
                               .report = on_line,
                               .report_ctx = &r};
     if (sf_engine_cuda(e)) {
-        cfg.modes = modes;
-        cfg.n_modes = (int)(sizeof modes / sizeof *modes);
-        cfg.set_mode = set_mode;
-        cfg.mode_ctx = e;
+        sf_engine_selftest_modes(e, &cfg);
         cfg.open = NULL;
     } else {
         cfg.n_isas = sf_engine_isas(plan, cfg.isas);

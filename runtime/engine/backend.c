@@ -2,7 +2,9 @@
 #include "engine/engine_priv.h"
 
 #include "device/cpu/cpu.h"
+#include "engine/proof.h"
 
+#include <stdio.h>
 #include <string.h>
 
 bool sf_backend_is_cuda(const sf_plan *plan) {
@@ -40,6 +42,62 @@ const sf_weights_sink *sf_backend_sink(const sf_engine *e) {
 sf_code sf_backend_ready(sf_engine *e, const sf_engine_config *cfg, sf_err *err) {
     if (e->cuda) return sf_cuda_ready(e->cuda, e->weights, err);
     return sf_engine_device_open(e, cfg->isa ? cfg->isa : "auto", e->threads, e->pages, &e->device, err);
+}
+
+bool sf_backend_proves(const sf_engine *e, const sf_engine_config *cfg) {
+    if (!e->cuda) return false;
+    return cfg->wrap_device || !sf_proof_known(cfg->proof_dir, e->fingerprint, e->cuda->desc);
+}
+
+typedef struct proof {
+    char *why;
+    size_t size;
+    int failed;
+} proof;
+
+static void note_failure(void *ctx, const sf_selftest_line *l) {
+    proof *p = ctx;
+    if (l->failed && p->failed++ == 0)
+        snprintf(p->why, p->size, "the selftest at start failed: %s: %s", l->name, l->first);
+}
+
+static const char *proof_room(const sf_engine *e, char *why, size_t size) {
+    snprintf(
+        why, size,
+        "these kernels are not proved on this GPU yet, and that needs %d KV pages, the pool has %d (run the "
+        "verb selftest once, or raise --kv-pages)",
+        sf_selftest_pages(e->plan), e->device->n_pages);
+    return why;
+}
+
+sf_code sf_backend_prove(sf_engine *e, const sf_engine_config *cfg, char *why, size_t why_size, sf_err *err) {
+    proof p = {.why = why, .size = why_size};
+    sf_selftest_config c = {.device = e->device,
+                            .poison = sf_engine_poison,
+                            .poison_ctx = e,
+                            .report = note_failure,
+                            .report_ctx = &p};
+    sf_selftest_result result;
+    if (e->device->n_pages < sf_selftest_pages(e->plan))
+        return SF_FAIL(err, SF_NONDET, "%s", proof_room(e, why, why_size));
+    sf_engine_selftest_modes(e, &c);
+    SF_TRY(sf_selftest_run(&c, &result, err));
+    if (p.failed > 0) return SF_FAIL(err, SF_NONDET, "%s", why);
+    if (!cfg->wrap_device) (void)sf_proof_keep(cfg->proof_dir, e->fingerprint, e->cuda->desc);
+    return SF_OK;
+}
+
+static void set_mode(void *ctx, int mode) {
+    sf_cuda_force_eager(ctx, mode >= 0);
+}
+
+void sf_engine_selftest_modes(const sf_engine *e, sf_selftest_config *out) {
+    static const char *const modes[] = {"eager launches"};
+    if (!e->cuda) return;
+    out->modes = modes;
+    out->n_modes = (int)(sizeof modes / sizeof *modes);
+    out->set_mode = set_mode;
+    out->mode_ctx = e->cuda;
 }
 
 const char *sf_backend_identity(const sf_engine *e) {

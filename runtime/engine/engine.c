@@ -71,8 +71,9 @@ static sf_code make_sched_config(const sf_plan *plan, const sf_engine_config *c,
 }
 
 /* A device that fails the probe still serves ordinary requests; only the promise is withdrawn. */
-static sf_code probe(sf_engine *e, sf_err *err) {
-    sf_code rc = sf_selftest_probe(e->device, e->refuse, sizeof e->refuse, err);
+static sf_code probe(sf_engine *e, const sf_engine_config *cfg, sf_err *err) {
+    sf_code rc = sf_backend_proves(e, cfg) ? sf_backend_prove(e, cfg, e->refuse, sizeof e->refuse, err)
+                                           : sf_selftest_probe(e->device, e->refuse, sizeof e->refuse, err);
     if (rc == SF_NONDET) {
         e->sched_config.refuse_deterministic = e->refuse;
         rc = SF_OK;
@@ -97,7 +98,7 @@ static sf_code open_parts(sf_engine *e, const sf_engine_config *cfg, sf_err *err
     SF_TRY(sf_fingerprint_make(&parts, e->fingerprint, err));
     SF_TRY(sf_backend_ready(e, cfg, err));
     if (cfg->wrap_device) e->device = cfg->wrap_device(cfg->wrap_ctx, e->device);
-    if (!cfg->skip_probe) SF_TRY(probe(e, err));
+    if (!cfg->skip_probe) SF_TRY(probe(e, cfg, err));
     return sf_sched_create(e->device, e->tokenizer, &e->sched_config, &e->sched, err);
 }
 

@@ -8,6 +8,7 @@
 #include "sched/sched.h"
 
 typedef struct sf_engine sf_engine;
+struct sf_selftest_config;
 
 typedef struct sf_engine_config {
     const char *weights; /* GGUF path */
@@ -25,6 +26,7 @@ typedef struct sf_engine_config {
     const char *chat_template; /* path of a template file, or NULL: the plan's or the checkpoint's */
     int inject_offset;         /* -1: off */
     bool skip_probe;           /* no start-up probe of the numeric contract (selftest runs its own) */
+    const char *proof_dir;     /* cuda: where a passed selftest is noted; NULL: the user's cache */
     bool progress;
     bool text_only; /* tokenizer and chat template alone: no weights, device, scheduler or fingerprint */
     /* Tests only, or NULL: returns the device to use in place of `d`, and owns `d` from then on (it destroys
@@ -52,6 +54,9 @@ int sf_engine_threads(const sf_engine *e);
 sf_device *sf_engine_device(const sf_engine *e);
 /* The CUDA device (device/cuda/cuda.h), also where a test wrapped it; NULL: another backend. */
 sf_device *sf_engine_cuda(const sf_engine *e);
+/* Fills in the modes that a selftest of this engine's device has to compare; leaves out as it is where there
+ * are none. */
+void sf_engine_selftest_modes(const sf_engine *e, struct sf_selftest_config *out);
 /* Makes the embedding row of the last token infinite, or puts it back: sf_selftest_config.poison, with the
  * engine as its context. Errors: SF_UNSUPPORTED, SF_NOMEM, SF_DEVICE. */
 SF_CHECKED sf_code sf_engine_poison(void *engine, bool on, sf_err *err);

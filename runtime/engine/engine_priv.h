@@ -5,6 +5,7 @@
 #include "device/cuda/cuda.h"
 #include "engine/engine.h"
 #include "engine/fingerprint.h"
+#include "engine/selftest.h"
 
 struct sf_engine {
     const sf_plan *plan;
@@ -36,5 +37,11 @@ SF_CHECKED sf_code sf_backend_begin(sf_engine *e, const sf_engine_config *cfg, s
 const sf_weights_sink *sf_backend_sink(const sf_engine *e);
 SF_CHECKED sf_code sf_backend_ready(sf_engine *e, const sf_engine_config *cfg, sf_err *err);
 const char *sf_backend_identity(const sf_engine *e);
+/* Whether this start must run the whole selftest: kernels compiled on this machine that it has not yet
+ * proved (proof.h). prove runs it and notes that it passed; SF_NONDET: why says what failed. Other errors:
+ * those of sf_selftest_run. */
+bool sf_backend_proves(const sf_engine *e, const sf_engine_config *cfg);
+SF_CHECKED sf_code sf_backend_prove(sf_engine *e, const sf_engine_config *cfg, char *why, size_t why_size,
+                                    sf_err *err);
 
 #endif

@@ -35,6 +35,14 @@ int sf_selftest_pages(const sf_plan *plan) {
     return pages_of(plan, long_positions(plan)) + 2 * pages_of(plan, neighbour_positions(plan));
 }
 
+static int probe_positions(const sf_plan *plan) {
+    return min_int(plan->max_context - 1, PROBE_POSITIONS);
+}
+
+int sf_selftest_probe_pages(const sf_plan *plan) {
+    return 3 * pages_of(plan, probe_positions(plan));
+}
+
 typedef struct timed_line {
     sf_selftest_line line;
     st_diff diff;
@@ -207,7 +215,7 @@ static sf_code probe_routes(st_run_ctx *c, st_diff *diff, sf_err *err) {
 sf_code sf_selftest_probe(sf_device *d, char *why, size_t why_size, sf_err *err) {
     st_run_ctx c = {0};
     st_diff diff = {0};
-    int n = min_int(d->plan->max_context - 1, PROBE_POSITIONS);
+    int n = probe_positions(d->plan);
     sf_code rc = ctx_init(&c, d, n, n, err);
     if (rc == SF_OK) rc = probe_routes(&c, &diff, err);
     ctx_fini(&c);

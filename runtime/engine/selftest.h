@@ -49,6 +49,9 @@ typedef struct sf_selftest_result {
 /* KV pages the device under test needs for sf_selftest_run; fewer is SF_INVALID. */
 int sf_selftest_pages(const sf_plan *plan);
 
+/* The same for sf_selftest_probe. */
+int sf_selftest_probe_pages(const sf_plan *plan);
+
 /* Runs every check, also after one has failed. SF_OK when all ran, passed or not: see out->failed. Errors:
  * SF_NOMEM, SF_DEVICE, what `open` returns. Thread: the device's. */
 SF_CHECKED sf_code sf_selftest_run(const sf_selftest_config *cfg, sf_selftest_result *out, sf_err *err);

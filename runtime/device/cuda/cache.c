@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cache_dir.h"
 #include "base/hash.h"
 
 #define FILE_MAX ((size_t)64 << 20)
@@ -84,38 +85,16 @@ static void note(sf_cubin_cache *c, const char *what, const char *why) {
     pthread_mutex_unlock(&c->lock);
 }
 
-static bool make_dirs(char *path) {
-    for (char *at = path + 1;; at++) {
-        if (*at != '/' && *at != 0) continue;
-        const char was = *at;
-        *at = 0;
-        const bool made = mkdir(path, 0700) == 0 || errno == EEXIST;
-        *at = was;
-        if (!made) return false;
-        if (!was) return true;
-    }
-}
-
-static bool default_dir(char dir[DIR_MAX]) {
-    const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    int n = 0;
-    if (xdg && xdg[0] == '/') /* the XDG base directory specification: a relative one is to be ignored */
-        n = snprintf(dir, DIR_MAX, "%s/steadfast/cubin", xdg);
-    else if (home && home[0])
-        n = snprintf(dir, DIR_MAX, "%s/.cache/steadfast/cubin", home);
-    return n > 0 && n < DIR_MAX;
-}
-
 sf_code sf_cubin_cache_create(const char *root, sf_cubin_cache **out, sf_err *err) {
     sf_cubin_cache *c = calloc(1, sizeof *c);
     if (!c) return SF_FAIL(err, SF_NOMEM, "no memory for the kernel cache");
     pthread_mutex_init(&c->lock, NULL);
-    const bool named =
-        root ? snprintf(c->dir, DIR_MAX, "%s", root) < DIR_MAX && root[0] : default_dir(c->dir);
+    const bool named = root ? snprintf(c->dir, DIR_MAX, "%s", root) < DIR_MAX && root[0]
+                            : sf_cache_dir("cubin", c->dir, DIR_MAX);
     if (!named) {
         c->dir[0] = 0;
         note(c, "no directory is known", "HOME is not set, or a path is too long");
-    } else if (!make_dirs(c->dir)) {
+    } else if (!sf_make_dirs(c->dir)) {
         note(c, "cannot make", strerror(errno));
     }
     *out = c;

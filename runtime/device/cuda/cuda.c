@@ -160,8 +160,8 @@ static sf_code open_parts(sf_cuda *d, sf_err *err) {
     SF_TRY(sf_nvrtc_open(&d->nvrtc, err));
     SF_TRY(sf_cuda_kernels_open(d, err));
     SF_TRY(sf_cuda_memory_open(d, err));
-    (void)snprintf(d->base.desc, sizeof d->base.desc, "cuda %s, %s, %d multiprocessors", d->gpu.name,
-                   d->gpu.arch, d->gpu.sms);
+    (void)snprintf(d->base.desc, sizeof d->base.desc, "cuda %s, %s, %d multiprocessors, driver %d.%d",
+                   d->gpu.name, d->gpu.arch, d->gpu.sms, d->cu.version / 1000, d->cu.version % 1000 / 10);
     return SF_OK;
 }
 
