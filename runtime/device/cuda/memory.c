@@ -133,8 +133,6 @@ sf_code sf_cuda_memory_open(sf_cuda *d, sf_err *err) {
     SF_TRY(sf_cuda_get(d, "the results", results, true, &d->results, err));
     SF_TRY(sf_cuda_get(d, "the drawn tokens", (size_t)p->max_logit_rows * sizeof(int32_t), true, &d->drawn,
                        err));
-    SF_TRY(
-        sf_cu_check(cu, cu->cuEventCreate(&d->from, CU_EVENT_DEFAULT), "cuEventCreate", NULL, SF_SRC, err));
     for (int i = 0; i < SF_CUDA_FLIGHTS; i++)
         SF_TRY(flight_open(d, d->flights + i, err));
     return get_kv(d, err);
