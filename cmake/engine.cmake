@@ -41,14 +41,23 @@ function(sf_build_generator)
   set(SF_GEN_BUILT 1 PARENT_SCOPE)
 endfunction()
 
+# The file of a model or a build configuration; those that only tests use stand in tests/gpu.
+function(sf_find_yaml out folder name)
+  set(${out} ${folder}/${name}.yaml PARENT_SCOPE)
+  if(NOT EXISTS ${SF_ROOT}/${folder}/${name}.yaml AND EXISTS ${SF_ROOT}/tests/gpu/${name}.yaml)
+    set(${out} tests/gpu/${name}.yaml PARENT_SCOPE)
+  endif()
+endfunction()
+
 # sf_add_kernels(target model config dir): generates into dir and adds an object library `target` of plan.c and the kernels,
 # one object per kernel and instruction set. A CUDA engine's kernels are text (sources.c): NVRTC compiles them at start.
 function(sf_add_kernels target model config dir)
   sf_build_generator()
-  execute_process(COMMAND ${SF_GEN_DIR}/bin/steadfast-gen generate --model models/${model}.yaml
-                          --config build-configs/${config}.yaml --out ${dir}
+  sf_find_yaml(model_file models ${model})
+  sf_find_yaml(config_file build-configs ${config})
+  execute_process(COMMAND ${SF_GEN_DIR}/bin/steadfast-gen generate --model ${model_file} --config ${config_file} --out ${dir}
                   WORKING_DIRECTORY ${SF_ROOT} OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
-  file(STRINGS ${SF_ROOT}/build-configs/${config}.yaml cuda REGEX "^backend: *cuda")
+  file(STRINGS ${SF_ROOT}/${config_file} cuda REGEX "^backend: *cuda")
   if(cuda)
     add_library(${target} OBJECT ${dir}/plan.c ${dir}/sources.c)
     target_include_directories(${target} PUBLIC ${SF_ROOT}/runtime)

@@ -315,7 +315,7 @@ static void rows_out_of_range_are_refused(void **state) {
     p = pass_of(samples);
     p.segs = s;
     s[1].pos0 = 61;
-    refuse(&p, "positions 61..64, expected 0..63");
+    refuse(&p, "4 positions from 61, expected 0..63");
     s[1] = segs[1];
     s[1].rows = 5;
     refuse(&p, "segment 1 has 5 rows, the pass 4 more");
