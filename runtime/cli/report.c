@@ -1,5 +1,6 @@
 #include "api/json.h"
 #include "cli/batch.h"
+#include "device/cuda/cuda.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,6 +39,21 @@ static json_t *stats_json(const sf_sched_stats *s) {
     return NULL;
 }
 
+/* What passes cost the host, those of the start's selftest among them. */
+static json_t *cuda_json(const sf_device *cuda) {
+    const sf_cuda_counts c = sf_cuda_counts_get(cuda);
+    json_t *o = json_object();
+    bool ok = o != NULL;
+    sf_json_put(o, "passes", json_integer(c.passes), &ok);
+    sf_json_put(o, "launches", json_integer(c.launches), &ok);
+    sf_json_put(o, "copies", json_integer(c.copies), &ok);
+    sf_json_put(o, "waits", json_integer(c.waits), &ok);
+    sf_json_put(o, "allocations", json_integer(c.allocations), &ok);
+    if (ok) return o;
+    json_decref(o);
+    return NULL;
+}
+
 sf_code sf_cli_write_report(const sf_engine *e, sf_output *report, const sf_run_counts *c, sf_err *err) {
     if (report->fd < 0) return SF_OK;
     sf_sched_stats stats;
@@ -57,6 +73,7 @@ sf_code sf_cli_write_report(const sf_engine *e, sf_output *report, const sf_run_
     sf_json_put(r, "policy", json_string(cfg->policy == SF_POLICY_PIN ? "pin" : "verify"), &ok);
     sf_json_put(r, "window", json_integer(cfg->window), &ok);
     sf_json_put(r, "stats", stats_json(&stats), &ok);
+    if (sf_engine_cuda(e)) sf_json_put(r, "cuda", cuda_json(sf_engine_cuda(e)), &ok);
     char *text = ok ? sf_json_dump_pretty(r) : NULL;
     json_decref(r);
     if (!text) return SF_FAIL(err, SF_NOMEM, "out of memory for the report");

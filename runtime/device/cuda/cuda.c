@@ -58,6 +58,7 @@ static sf_code cuda_launch(sf_device *base, const sf_pass *pass, sf_err *err) {
     SF_TRY(queue(d, f, pass, used, err));
     f->pass = pass;
     d->n_flights++;
+    d->counts.passes++;
     return SF_OK;
 }
 
@@ -192,6 +193,7 @@ sf_code sf_cuda_ready(sf_device *base, const sf_weights *w, sf_err *err) {
     d->loaded = w;
     const sf_code rc = sf_cuda_shapes_open(d, err);
     d->loaded = NULL;
+    d->counts = (sf_cuda_counts){0};
     return rc;
 }
 

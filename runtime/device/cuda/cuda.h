@@ -66,9 +66,10 @@ SF_CHECKED sf_code sf_cuda_op_time_get(sf_device *d, const sf_pass *pass, int op
 
 /* Launches one by one from now on, or as the start chose. Selftest: the bits must be the same. */
 void sf_cuda_force_eager(sf_device *d, bool eager);
-/* Kernels (graph launches counted as one) and copies queued, and host waits, since the device was opened. */
+/* What passes cost the host since the device was ready: launches (a graph is one), copies queued, waits for
+ * the GPU, and memory taken. */
 typedef struct sf_cuda_counts {
-    int64_t launches, copies, waits, allocations;
+    int64_t passes, launches, copies, waits, allocations;
 } sf_cuda_counts;
 sf_cuda_counts sf_cuda_counts_get(const sf_device *d);
 /* Reads or writes bytes of the packed weights on the GPU. Selftest: a poisoned neighbour. Errors: SF_DEVICE.
