@@ -58,6 +58,36 @@ void sf_cli_help_verb(sf_verb verb) {
                "run; answers that are complete are in the output.\n");
 }
 
+/* The flag that a setting or field is given by, or NULL. */
+static const sf_opt *flag_of(const char *word, size_t len) {
+    for (int i = 0; i < sf_n_opts; i++) {
+        const sf_opt *o = &sf_opts[i];
+        bool same = strlen(o->name) == len;
+        for (size_t k = 0; same && k < len; k++)
+            same = o->name[k] == (word[k] == '_' ? '-' : word[k]);
+        if (same || (o->field && strlen(o->field) == len && memcmp(o->field, word, len) == 0)) return o;
+    }
+    return NULL;
+}
+
+const char *sf_opt_message(const char *message, char *buf, size_t size) {
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz_";
+    size_t at = 0;
+    buf[0] = 0;
+    for (const char *s = message; *s && at + 1 < size;) {
+        size_t len = strspn(s, letters);
+        bool starts = s == message || s[-1] == ' ' || s[-1] == '(';
+        bool name = starts && len > 0 && (s == message || memchr(s, '_', len));
+        const sf_opt *o = name ? flag_of(s, len) : NULL;
+        if (len == 0) len = 1;
+        int n = o ? snprintf(buf + at, size - at, "--%s", o->name)
+                  : snprintf(buf + at, size - at, "%.*s", (int)len, s);
+        at += (size_t)n;
+        s += len;
+    }
+    return buf;
+}
+
 void sf_cli_completion(void) {
     printf("_steadfast() {\n    local cur=${COMP_WORDS[COMP_CWORD]} flags=\n    case ${COMP_WORDS[1]} in\n");
     for (int v = 0; v < SF_VERB_COUNT; v++) {

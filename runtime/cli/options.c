@@ -9,11 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define R     (1u << SF_VERB_RUN)
-#define S     (1u << SF_VERB_SELFTEST)
-#define I     (1u << SF_VERB_INFO)
-#define T     (1u << SF_VERB_TOKENIZE)
-#define AT(f) offsetof(sf_cli_opts, f)
+#define R          (1u << SF_VERB_RUN)
+#define S          (1u << SF_VERB_SELFTEST)
+#define I          (1u << SF_VERB_INFO)
+#define T          (1u << SF_VERB_TOKENIZE)
+#define AT(f)      offsetof(sf_cli_opts, f)
+#define INJECT_MAX 63 /* offsets of a window of 64 */
 #define STR(n, v, arg, f, help)                                                                              \
     { n, SF_OPT_STR, v, arg, 0, 0, AT(f), NULL, help }
 #define INT(n, v, min, max, f, help)                                                                         \
@@ -62,7 +63,7 @@ const sf_opt sf_opts[] = {
     INT("verify-wait", R, 0, 1000, verify_wait, "passes that a full window may wait for a group"),
     INT("verify-group", R, 0, 4096, verify_group, "full windows that start a verify pass at once; 0: all that draft"),
     INT("max-num-seqs", R, 1, 4096, max_num_seqs, "answers in progress at once"),
-    INT("max-num-batched-tokens", R, 1, INT_MAX, max_num_batched_tokens, "rows of one pass"),
+    INT("max-num-batched-tokens", R, 2, INT_MAX, max_num_batched_tokens, "rows of one pass"),
     INT("prefill-chunk", R, 1, INT_MAX, prefill_chunk, "rows of prefill in one pass"),
     INT("max-model-len", R | T, 2, INT_MAX, max_model_len, "positions of prompt and answer together"),
     INT("kv-pages", R | S, 1, 1 << 24, kv_pages, "pages of the KV pool"),
@@ -91,8 +92,10 @@ const char *sf_opt_env(const sf_opt *o, char *buf, size_t size) {
     return buf;
 }
 
+/* Digits, with a minus before them perhaps: strtoll takes blanks and a plus too. */
 static bool read_i64(const char *s, int64_t *out) {
     char *end;
+    if (s[*s == '-'] < '0' || s[*s == '-'] > '9') return false;
     errno = 0;
     long long v = strtoll(s, &end, 10);
     if (end == s || *end || errno) return false;
@@ -119,8 +122,9 @@ static json_t *field_value(const sf_api_field *f, const char *s) {
     case SF_API_LOGPROBS:
         return read_i64(s, &i) ? json_integer(i) : NULL;
     case SF_API_FLOAT: {
+        bool plain = s[strspn(s, "0123456789.eE+-")] == 0 && *s != '+'; /* as JSON would have it, or nearly */
         double d = strtod(s, &end);
-        return end != s && !*end ? json_real(d) : NULL; /* NULL too for infinities and NaN */
+        return plain && end != s && !*end ? json_real(d) : NULL; /* NULL too for infinities */
     }
     default:
         return json_string(s);
@@ -151,7 +155,12 @@ static sf_code set_field(const sf_opt *o, const char *name, const char *s, sf_cl
 
 static sf_code set_int(const sf_opt *o, const char *name, const char *s, void *at, sf_err *err) {
     int64_t v;
-    if (!read_i64(s, &v) || v < o->min || v > o->max) {
+    bool read = read_i64(s, &v);
+    if (o->max == INT_MAX &&
+        (!read || v < o->min || v > o->max)) { /* the plan sets the limit, which it names */
+        return SF_FAIL(err, SF_INVALID, "%s is \"%s\", expected an integer of at least %d", name, s, o->min);
+    }
+    if (!read || v < o->min || v > o->max) {
         return SF_FAIL(err, SF_INVALID, "%s is \"%s\", expected an integer in %d..%d", name, s, o->min,
                        o->max);
     }
@@ -163,7 +172,7 @@ static sf_code set_random(const char *name, const char *s, sf_cli_opts *out, sf_
     char *end;
     errno = 0;
     unsigned long long v = strtoull(s, &end, 10);
-    if (end == s || *end || errno || *s == '-') {
+    if (*s < '0' || *s > '9' || *end || errno) {
         return SF_FAIL(err, SF_INVALID, "%s is \"%s\", expected an integer in 0..2^64-1", name, s);
     }
     out->random = true;
@@ -209,23 +218,29 @@ static sf_code parse_env(sf_verb verb, sf_cli_opts *out, sf_err *err) {
     return SF_OK;
 }
 
+/* "name=N" of len bytes, N in min..max. */
+static bool read_debug(const char *s, size_t len, const char *name, int min, int max, int *out) {
+    size_t head = strlen(name);
+    char number[16];
+    int64_t v;
+    if (len <= head || len - head > sizeof number || strncmp(s, name, head) != 0 || s[head] != '=')
+        return false;
+    snprintf(number, sizeof number, "%.*s", (int)(len - head - 1), s + head + 1);
+    if (!read_i64(number, &v) || v < min || v > max) return false;
+    *out = (int)v;
+    return true;
+}
+
 /* STEADFAST_DEBUG: name=N, separated by commas. */
 static sf_code parse_debug(sf_cli_opts *out, sf_err *err) {
     const char *s = getenv("STEADFAST_DEBUG");
     while (s && *s) {
         size_t len = strcspn(s, ",");
-        int value, used = 0;
-        char name[16];
-        if (len >= 64 || sscanf(s, "%15[a-z]=%d%n", name, &value, &used) != 2 || (size_t)used != len)
-            return SF_FAIL(err, SF_INVALID, "STEADFAST_DEBUG is \"%s\", expected inject=N or fault=N", s);
-        if (strcmp(name, "inject") == 0 && value >= 0) {
-            out->debug_inject = value;
-        } else if (strcmp(name, "fault") == 0 && value >= 1) {
-            out->debug_fault = value;
-        } else {
-            return SF_FAIL(err, SF_INVALID, "STEADFAST_DEBUG has \"%.*s\", expected inject=N or fault=N",
-                           (int)len, s);
-        }
+        if (!read_debug(s, len, "inject", 0, INJECT_MAX, &out->debug_inject) &&
+            !read_debug(s, len, "fault", 1, INT_MAX, &out->debug_fault))
+            return SF_FAIL(err, SF_INVALID,
+                           "STEADFAST_DEBUG has \"%.*s\", expected inject=N (0..%d) or fault=N (1..)",
+                           len < 60 ? (int)len : 60, s, INJECT_MAX);
         s += len + (s[len] == ',');
     }
     return SF_OK;

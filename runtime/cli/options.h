@@ -66,6 +66,9 @@ void sf_cli_help(const sf_plan *plan); /* all verbs */
 void sf_cli_help_verb(sf_verb verb);
 void sf_cli_completion(void); /* a bash completion script */
 
+/* The message with --flag in place of the name that the engine or a request has for it ("top_p is 2, ..."): a
+ * name is a word of several parts, or the first word. Returns buf. */
+const char *sf_opt_message(const char *message, char *buf, size_t size);
 /* "STEADFAST_MAX_MODEL_LEN" of "max-model-len" */
 const char *sf_opt_env(const sf_opt *o, char *buf, size_t size);
 

@@ -22,7 +22,9 @@ int sf_cli_report(const sf_err *err) {
     char text[640];
     sf_err_format(err, text, sizeof text);
     bool usage = (err->code == SF_INVALID || err->code == SF_UNSUPPORTED) && !err->user.file;
-    return sf_cli_error(usage ? SF_EXIT_USAGE : SF_EXIT_FAILED, "%s", text);
+    if (!usage) return sf_cli_error(SF_EXIT_FAILED, "%s", text);
+    char flags[800];
+    return sf_cli_error(SF_EXIT_USAGE, "%s", sf_opt_message(text, flags, sizeof flags));
 }
 
 void sf_cli_engine_config(const sf_cli_opts *o, sf_engine_config *out) {
@@ -88,6 +90,13 @@ static void push_message(json_t *list, const char *role, const char *text, bool 
     sf_json_put(m, "role", json_string(role), ok);
     sf_json_put(m, "content", json_string(text), ok);
     sf_json_push(list, m, ok);
+}
+
+int sf_cli_check_chat(const sf_cli_opts *o) {
+    if (o->system && !o->chat) return sf_cli_error(SF_EXIT_USAGE, "--system needs --chat");
+    if (o->date && !sf_chat_date_valid(o->date))
+        return sf_cli_error(SF_EXIT_USAGE, "--date is \"%s\", expected YYYY-MM-DD", o->date);
+    return SF_EXIT_OK;
 }
 
 json_t *sf_cli_messages(const sf_cli_opts *o) {

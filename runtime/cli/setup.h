@@ -23,6 +23,8 @@ int sf_cli_engine_open(const sf_plan *plan, const sf_engine_config *c, sf_engine
 /* The model as requests need it. e may be NULL: then without tokenizer and chat, for checking fields early.
  */
 void sf_cli_api_model(const sf_plan *plan, const sf_engine *e, const sf_cli_opts *o, sf_api_model *out);
+/* Flags about chats that make no sense together or alone; returns an exit code. */
+int sf_cli_check_chat(const sf_cli_opts *o);
 /* [{"role": "user", "content": text}], with a system message before it. NULL: not UTF-8, or out of memory. */
 json_t *sf_cli_messages(const sf_cli_opts *o);
 

@@ -3,6 +3,7 @@
 #include "base/progress.h"
 #include "cli/batch.h"
 #include "cli/files.h"
+#include "engine/selftest.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +33,9 @@ static int check_fields(const sf_plan *plan, const sf_cli_opts *o) {
     sf_code rc = sf_api_request_read(&m, SF_API_RUN, body, &r, &e);
     sf_api_request_fini(&r);
     json_decref(body);
-    return rc == SF_OK && ok ? SF_EXIT_OK : sf_cli_error(SF_EXIT_USAGE, "--%s", e.message);
+    char flags[640];
+    if (rc == SF_OK && ok) return SF_EXIT_OK;
+    return sf_cli_error(SF_EXIT_USAGE, "%s", sf_opt_message(e.message, flags, sizeof flags));
 }
 
 /* Steps until r is done, streaming its one choice. A failed write ends the request; out->broken tells. */
@@ -140,6 +143,7 @@ static int check_sources(const sf_cli_opts *o) {
     if (sources != 1)
         return sf_cli_error(SF_EXIT_USAGE, "run needs %s--prompt, --chat or --input",
                             sources ? "only one of " : "");
+    if (sf_cli_check_chat(o) != SF_EXIT_OK) return SF_EXIT_USAGE;
     if (!o->input && o->output) return sf_cli_error(SF_EXIT_USAGE, "--output needs --input");
     bool lists = json_object_get(o->fields, "logprobs") || json_object_get(o->fields, "prompt_logprobs") ||
                  json_object_get(o->fields, "return_token_ids") || json_object_get(o->fields, "echo");
@@ -148,6 +152,15 @@ static int check_sources(const sf_cli_opts *o) {
                             "--logprobs, --prompt-logprobs, --echo and --return-token-ids need --json "
                             "or --input");
     return SF_EXIT_OK;
+}
+
+/* Told here, with its reason, before the weights are read. */
+static int check_pages(const sf_plan *plan, const sf_cli_opts *o) {
+    int least = sf_selftest_probe_pages(plan);
+    if (o->kv_pages == 0 || o->kv_pages >= least) return SF_EXIT_OK;
+    return sf_cli_error(SF_EXIT_USAGE,
+                        "--kv-pages is %d, expected at least %d: the probe of the start-up needs them",
+                        o->kv_pages, least);
 }
 
 static int run_with(const sf_plan *plan, const sf_cli_opts *o, sf_run_files *f) {
@@ -178,6 +191,7 @@ static void close_quietly(sf_output *o) {
 int sf_verb_run(const sf_plan *plan, const sf_cli_opts *o) {
     int code = check_sources(o);
     if (code == SF_EXIT_OK) code = check_fields(plan, o);
+    if (code == SF_EXIT_OK) code = check_pages(plan, o);
     if (code == SF_EXIT_OK) code = sf_cli_check_files(o);
     if (code != SF_EXIT_OK) return code;
     sf_run_files f = {.report.fd = -1};

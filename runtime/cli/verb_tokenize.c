@@ -114,8 +114,9 @@ static int read_ids(const char *s, int vocab, sf_ids *out) {
         char *end;
         errno = 0;
         long id = strtol(s, &end, 10);
+        bool digits = s[strspn(s, " ")] >= '0' && s[strspn(s, " ")] <= '9';
         bool bounded = *end == 0 || *end == ',' || *end == ' ';
-        if (end == s || !bounded || errno || id < 0 || id >= vocab) {
+        if (!digits || !bounded || errno || id < 0 || id >= vocab) {
             return sf_cli_error(SF_EXIT_USAGE, "--decode has \"%.40s\", expected token ids in 0..%d", s,
                                 vocab - 1);
         }
@@ -161,11 +162,13 @@ static int tokenize(const sf_api_model *m, const sf_cli_opts *o) {
 int sf_verb_tokenize(const sf_plan *plan, const sf_cli_opts *o) {
     if ((o->text != NULL) + (o->chat != NULL) + (o->decode != NULL) > 1)
         return sf_cli_error(SF_EXIT_USAGE, "tokenize needs only one of --text, --chat and --decode");
+    int code = sf_cli_check_chat(o);
+    if (code != SF_EXIT_OK) return code;
     sf_engine_config c;
     sf_cli_engine_config(o, &c);
     c.text_only = true;
     sf_engine *e = NULL;
-    int code = sf_cli_engine_open(plan, &c, &e);
+    code = sf_cli_engine_open(plan, &c, &e);
     if (code != SF_EXIT_OK) return code;
     sf_api_model m;
     sf_cli_api_model(plan, e, o, &m);

@@ -4,7 +4,6 @@
 #include "engine/engine_priv.h"
 #include "engine/selftest.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +16,8 @@ void sf_engine_config_default(sf_engine_config *c) {
 
 /* The cores this process may use, which in a container are fewer than the machine's. */
 int sf_engine_machine_threads(void) {
-    cpu_set_t set;
-    int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-    return n < 1 ? 1 : n > THREADS_MAX ? THREADS_MAX : n;
+    int n = sf_pool_cores();
+    return n > THREADS_MAX ? THREADS_MAX : n;
 }
 
 /* Takes value over *out when given (value > unset); names the setting when it is out of range. */

@@ -25,6 +25,9 @@ typedef struct sf_chat_vars {
                          depend on today */
 } sf_chat_vars;
 
+/* Whether s is a day of the calendar from the year 1000 on, "YYYY-MM-DD". */
+bool sf_chat_date_valid(const char *s);
+
 /* Renders; text and plain grow in step: plain->data[i] != 0 where text->data[i] came from the messages, tools
  * or documents. Errors: SF_INVALID with the template's message (raise_exception), SF_FULL past the limits on
  * steps and output (a template can't loop for ever). Any thread. */

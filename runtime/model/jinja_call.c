@@ -1,4 +1,5 @@
 /* Calls: arguments, global functions, macros. */
+#include "model/chat.h"
 #include "model/jinja_eval_priv.h"
 
 #include <stdio.h>
@@ -209,6 +210,11 @@ static bool parse_date(const char *s, int d[3]) {
     static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     return d[0] >= 1000 && d[1] >= 1 && d[1] <= 12 && d[2] >= 1 &&
            d[2] <= days[d[1] - 1] + (d[1] == 2 && leap(d[0]));
+}
+
+bool sf_chat_date_valid(const char *s) {
+    int d[3];
+    return parse_date(s, d);
 }
 
 static sf_code call_strftime(sf_jx *x, sf_jv self, const sf_jargs *a, sf_jv *out) {

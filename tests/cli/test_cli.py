@@ -55,9 +55,19 @@ class Usage(unittest.TestCase):
                                   ("--window", "65", "2..64"), ("--window", "1", "2..64"),
                                   ("--seed", "9223372036854775808", "64-bit integer"), ("--top-p", "0", "(0, 1]"),
                                   ("--temperature", "-1", "temperature"), ("--temperature", "hot", "a number in"),
-                                  ("--max-tokens", "2147483648", "max_tokens"), ("--n", "65", "1..64"),
+                                  ("--max-tokens", "2147483648", "--max-tokens is"), ("--n", "65", "--n is"),
+                                  ("--top-p", "1.0000001", "--top-p is a number (1.0000001), expected a number in (0, 1]"),
+                                  ("--min-tokens", "20", "--min-tokens is 20, expected at most --max-tokens (16)"),
+                                  ("--threads", " 1", "--threads is \" 1\""), ("--threads", "+1", "--threads is \"+1\""),
+                                  ("--seed", "+1", "--seed is \"+1\""), ("--top-k", " 1", "--top-k is \" 1\""),
+                                  ("--temperature", " 1", "--temperature is"), ("--temperature", "0x1", "--temperature is"),
+                                  ("--max-num-batched-tokens", "1", "--max-num-batched-tokens is \"1\", expected an integer of at least 2"),
+                                  ("--prefill-chunk", "513", "--prefill-chunk is 513, expected 1..512"),
+                                  ("--kv-pages", "2", "--kv-pages is 2, expected at least 3: the probe of the start-up needs them"),
+                                  ("--date", "2024-02-30", "--date is \"2024-02-30\", expected YYYY-MM-DD"),
+                                  ("--system", "Be brief.", "--system needs --chat"),
                                   ("--isa", "avx9", "avx9"), ("--policy", "auto", "auto"), ("--policy", "x", "\"x\""),
-                                  ("--max-model-len", "100000000", "max_model_len"), ("--deterministic=maybe", None, "true or false")):
+                                  ("--max-model-len", "100000000", "--max-model-len is 100000000, expected 2..8192"), ("--deterministic=maybe", None, "true or false")):
             self.fails(2, says, *w, *([flag, value] if value is not None else [flag]))
 
     def test_a_wrong_isa_is_told_before_the_weights_are_read(self):
@@ -89,7 +99,20 @@ class Usage(unittest.TestCase):
 
     def test_debug_variable_is_checked(self):
         self.fails(2, "STEADFAST_DEBUG", "info", env={"STEADFAST_DEBUG": "inject=x"})
-        self.fails(2, "STEADFAST_DEBUG", "info", env={"STEADFAST_DEBUG": "magic=1"})
+        for value in ("magic=1", "inject=64", "inject=-1", "inject=99999999999", "fault=0", "fault=99999999999", "inject=+1",
+                      "inject= 1", "inject", "inject=", "inject=1,,fault=2"):
+            self.fails(2, "STEADFAST_DEBUG has", "info", env={"STEADFAST_DEBUG": value})
+
+    def test_flags_of_tokenize(self):
+        w = ("tokenize", "--weights", B.weights)
+        self.fails(2, "--system needs --chat", *w, "--text", "x", "--system", "y")
+        self.fails(2, "--date is", *w, "--chat", "x", "--date", "today")
+        self.fails(2, "--decode has \"+1\"", *w, "--decode", "+1")
+
+    def test_help_shows_no_limit_that_is_none(self):
+        for verb in ("run", "selftest", "info", "tokenize"):
+            _, text, _ = B.run(verb, "--help")
+            self.assertNotIn(b"2147483647", text)
 
     def test_version_and_help(self):
         code, out, _ = B.run("--version")
@@ -362,7 +385,7 @@ class Jsonl(unittest.TestCase):
 
     def test_a_prompt_of_many_megabytes_is_refused_at_once(self):
         t0 = time.time()
-        code, got, _, _ = B.lines([dict(prompt="\u00e9" * (30 << 20)), dict(prompt="x", max_tokens=1)])
+        code, got, _, _ = B.lines([dict(prompt="word " * (12 << 20)), dict(prompt="x", max_tokens=1)])
         self.assertEqual(code, 1)
         self.assertRegex(got[0]["error"]["message"], r"prompt has at least \d+ tokens, .*context of 8192")
         self.assertGreater(got[0]["error"]["n_prompt_tokens"], 8192)

@@ -230,8 +230,22 @@ static void long_chains_evaluate_or_are_refused(void **state) {
     }
 }
 
+static void a_date_is_a_day_of_the_calendar(void **state) {
+    (void)state;
+    static const char *const good[] = {"2024-02-29", "1000-01-01", "9999-12-31", "2000-02-29"};
+    static const char *const bad[] = {"",           "2024-02-30", "2023-02-29",  "1900-02-29",
+                                      "2024-13-01", "2024-00-10", "2024-01-00",  "0999-01-01",
+                                      "2024-1-01",  "2024/01/01", " 024-01-01",  "today",
+                                      "+024-01-01", "2024-01-32", "2024-01-011", "2024-04-31"};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        assert_true(sf_chat_date_valid(good[i]));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        if (sf_chat_date_valid(bad[i])) fail_msg("'%s' was taken", bad[i]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_date_is_a_day_of_the_calendar),
         cmocka_unit_test(bytes_of_messages_are_marked_and_the_template_s_are_not),
         cmocka_unit_test(json_of_messages_is_marked_throughout),
         cmocka_unit_test(tools_and_documents_are_marked_too),
