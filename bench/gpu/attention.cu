@@ -20,7 +20,7 @@ struct shape {
 struct rig {
     shape s;
     int context, n_pages;
-    gpu_kernel rope, decode, decode2, prefill, ref_rope, ref_attention;
+    gpu_kernel rope, decode, decode2, fast, prefill, ref_rope, ref_attention;
     void *kv;
     float *table;
     void *partials;
@@ -53,6 +53,7 @@ rig make_rig(shape s, int context, int n_pages, bool refs) {
     r.rope = kernel_build("cuda/rope_append.cu", p);
     p2["TO_ROWS"] = "1048576"; /* here each kernel serves segments of every length */
     r.decode = kernel_build("cuda/attention_decode.cu", p2);
+    r.fast = kernel_build("cuda/attention_fast.cu", p2);
     p2["MT"] = "2";
     p2["SPLIT_ROWS"] = "8";
     r.decode2 = kernel_build("cuda/attention_decode.cu", p2);
@@ -272,6 +273,41 @@ void check_routes(rig *r, std::vector<sequence> *all, const char *what, int evil
     expect(mixed == 0, "%s: random mixes by three kernels, %zu differ", what, mixed);
 }
 
+/* The fast kernel, in passes of up to 32 rows: each row within a tolerance of pinned attention, and not its copy. */
+void check_fast(rig *r, const std::vector<sequence> &all, const char *what, int evil, int rounds) {
+    std::mt19937 rng(11);
+    auto pick = [&](int n) { return (int)(rng() % (unsigned)n); };
+    runner run(r, 512);
+    double worst = 0;
+    size_t different = 0, values = 0;
+    for (int i = 0; i < 8 * rounds; i++) {
+        const int n = 1 + pick(8); /* segments of up to 4 rows */
+        for (int j = 0; j < n; j++) {
+            const int seq = pick((int)all.size()), rows = 1 + (pick(3) == 0 ? pick(4) : 0);
+            run.add(all, seq, pick(all[(size_t)seq].length - rows), rows);
+        }
+        different += run.run(all, r->fast, evil);
+        values += run.rows.size() * r->q_width();
+        const size_t width = r->q_width() * 2;
+        float *want = (float *)device_alloc(r->q_width() * 4);
+        std::vector<unsigned short> bits(r->q_width());
+        std::vector<float> wide(r->q_width());
+        for (size_t row = 0; row < run.rows.size(); row++) {
+            CUDA(cudaMemcpy(bits.data(), (char *)run.want + row * width, width, cudaMemcpyDeviceToHost));
+            for (size_t c = 0; c < bits.size(); c++) {
+                const unsigned word = (unsigned)bits[c] << 16;
+                memcpy(&wide[c], &word, 4);
+            }
+            CUDA(cudaMemcpy(want, wide.data(), wide.size() * 4, cudaMemcpyHostToDevice));
+            worst = std::max(worst, relative_error((char *)run.out + row * width, true, want, r->q_width()));
+        }
+        CUDA(cudaFree(want));
+        run.clear();
+    }
+    expect(worst < 8e-3, "%s: fast, %.2e from the pinned rows at most", what, worst);
+    expect(different > 0, "%s: fast, %zu of %zu values have other bits, as some must", what, different, values);
+}
+
 /* Overwrites positions from..to-1 of a sequence: K NaN, V a large value; or all of it infinite. */
 void spoil(rig *r, const sequence &s, int from, int to, unsigned k, unsigned v) {
     const size_t tile = (size_t)r->s.dim * 128;
@@ -298,6 +334,7 @@ void check(shape s, int length, int rounds) {
     for (sequence &q : all)
         make_truth(&r, &q, true);
     check_routes(&r, &all, "routes", -1, rounds);
+    check_fast(&r, all, "routes", -1, rounds);
     { /* another schedule must not pass for this one */
         gpu_kernel other = kernel_build("cuda/attention_prefill.cu",
                                         {{"HEADS", text(s.heads)}, {"KV_HEADS", text(s.kv_heads)}, {"HEAD_DIM", text(s.dim)}, {"CHUNK_TILES", "2"}, {"FEW_ROWS", "0"}});
@@ -309,11 +346,13 @@ void check(shape s, int length, int rounds) {
     spoil(&r, all[1], 0, 700, 0x7fc0, 0x7f80); /* another sequence: NaN keys, infinite values */
     fill_bf16(all[1].q, 700 * r.q_width(), 9, 1e30f);
     check_routes(&r, &all, "beside NaN", 1, rounds / 2);
+    check_fast(&r, all, "beside NaN", 1, rounds);
     /* what lies beyond a row, masked: NaN keys, large values */
     const int cut = length / 2 + 5;
     spoil(&r, all[0], cut, 1 << 20, 0x7fc0, 0x7f7f);
     all[0].length = cut;
     check_routes(&r, &all, "before NaN", 1, rounds / 2);
+    check_fast(&r, all, "before NaN", 1, rounds);
     CUDA(cudaFree(r.kv));
     CUDA(cudaFree(r.partials));
 }
@@ -467,6 +506,29 @@ void time_all(void) {
     }
 }
 
+/* The fast kernel beside the pinned one, with the shape's parameters; most: values of MAX_CHUNKS to try. */
+void time_fast(shape s, const std::vector<const char *> &most) {
+    rig r = make_rig(s, 8192, 1, false);
+    if (!r.prefill.fn) return;
+    params p = {{"HEADS", text(s.heads)}, {"KV_HEADS", text(s.kv_heads)}, {"HEAD_DIM", text(s.dim)}};
+    std::vector<gpu_kernel> fast;
+    for (const char *m : most) {
+        p["MAX_CHUNKS"] = m;
+        fast.push_back(kernel_build("cuda/attention_fast.cu", p));
+    }
+    for (int context : {528, 2048, 4096, 8000})
+        for (int rows : {1, 2, 4, 8, 12, 16, 24, 32}) {
+            char what[96];
+            const int layers = std::max(2, std::min(32, 65536 / rows / context));
+            snprintf(what, sizeof what, "pinned, dim %d, %d rows, context %d", s.dim, rows, context);
+            time_decode(&r, what, r.decode, rows, 1, context, layers);
+            for (size_t i = 0; i < most.size(); i++) {
+                snprintf(what, sizeof what, "fast %s, dim %d, %d rows, context %d", most[i], s.dim, rows, context);
+                time_decode(&r, what, fast[i], rows, 1, context, layers);
+            }
+        }
+}
+
 void time_rows(int rows) {
     char what[64];
     gpu_kernel norm = kernel_build("cuda/rmsnorm.cu", {}), embed = kernel_build("cuda/embed.cu", {}),
@@ -516,6 +578,9 @@ int main(int argc, char **argv) {
         check({6, 2, 64}, 330, 1);
         check({8, 2, 128}, 330, 1);
         check_rows(576, true);
+    } else if (mode == "fast") {
+        time_fast({32, 8, 128}, {"32"});
+        time_fast({9, 3, 64}, {"32"});
     } else {
         time_all();
         time_rows(1);

@@ -112,6 +112,47 @@ static int check_bits(bench_op &b, const gemm_kernel &g, const std::vector<int> 
     return failures;
 }
 
+/* ||rows - gold|| / ||gold|| of a fast kernel's sound rows, the largest of all row counts; clean, then with every other
+ * row poisoned. Rows past the pass stay as they are. */
+static double fast_gap(bench_op &b, const gemm_kernel &g, int *failures, int *equal) {
+    const kernel k = kernel_load(g.name, g.prelude, true);
+    const std::vector<float> gold = floats(b.gold.at, b.op, PROBES);
+    double most = 0;
+    for (int rows : {1, 3, g.rows - 1, g.rows})
+        for (int turn = 0; turn < 3; turn++) {
+            const row_mix m = {PROBES, 5, turn, turn >= 1, turn % 2};
+            b.run(k, rows, 0, m);
+            const mix_result r = compare_out(b.out.at, b.gold.at, m, rows, CAPACITY, b.row_bytes());
+            *equal += r.sound - r.wrong;
+            *failures += r.spilt != 0;
+            const std::vector<float> got = floats(b.out.at, b.op, rows);
+            double gap = 0, size = 0;
+            for (int i = 0; i < rows; i++)
+                for (int c = 0; m.sound(i) && c < b.op.columns(); c++) {
+                    const double x = got[(size_t)i * b.op.columns() + c], y = gold[(size_t)m.probe(i) * b.op.columns() + c];
+                    gap += (x - y) * (x - y);
+                    size += y * y;
+                }
+            if (size > 0 && !(std::sqrt(gap / size) <= most)) most = std::sqrt(gap / size);
+        }
+    return most;
+}
+
+/* The fast kernels against the pinned ones. The control: another order of sums must show in fp32. */
+static int check_fast(bench_op &b, double limit) {
+    int failures = 0, equal = 0;
+    double most = 0;
+    for (int rows : {8, 16, 32, 64}) {
+        if (rows > FAST_ROWS) break;
+        const double gap = fast_gap(b, gemm_pick_fast(b.op, rows), &failures, &equal);
+        if (!(gap < limit)) failures++;
+        if (!(gap <= most)) most = gap;
+    }
+    if (b.op.ep != SWIGLU && equal > 0) failures++;
+    std::printf("  fast: gap %.1e, %d rows with the pinned bits, %d failures\n", most, equal, failures);
+    return failures;
+}
+
 static std::vector<gemm_kernel> family(const gemm_op &op) {
     return {mma_kernel(op, 8),
             mma_kernel(op, 16),
@@ -124,6 +165,17 @@ static std::vector<gemm_kernel> family(const gemm_op &op) {
             wide_kernel(op, 1024, 128, 256, 2),
             wide_kernel(op, 1024, 128, 128, 2),
             wide_kernel(op, 1024, 64, 128, 2)};
+}
+
+int gemm_check_fast(const gemm_op &op) {
+    bench_op b(op);
+    int failures = check_packing(b), equal = 0;
+    make_gold(b);
+    std::printf("check %-8s n %6d k %5d: pinned %.1e from the reference\n", op.name, op.n, op.k,
+                against_reference(b, &equal));
+    failures += check_fast(b, op.ep == SWIGLU ? 4e-3 : 1e-4);
+    std::fflush(stdout);
+    return failures;
 }
 
 int gemm_check(const gemm_op &op) {
@@ -140,6 +192,7 @@ int gemm_check(const gemm_op &op) {
         if (g.name == "gemm_wide") counts = {1, 65, g.rows, 2 * g.rows - 3, 513};
         failures += check_bits(b, g, counts, &seen);
     }
+    failures += check_fast(b, limit);
     std::printf("check %-8s n %6d k %5d: packing %s, gap %.1e, %d rows as bits, %d failures\n", op.name, op.n, op.k,
                 packed ? "inverts" : "WRONG", gap, seen, failures);
     std::fflush(stdout);
@@ -153,6 +206,10 @@ void gemm_compile_all() {
         for (const gemm_op &op : ops) {
             kernel_compile("pack", pack_prelude(op));
             for (const gemm_kernel &g : family(op)) kernel_compile(g.name, g.prelude);
+            for (int rows = 8; rows <= FAST_ROWS; rows *= 2) {
+                const gemm_kernel g = gemm_pick_fast(op, rows);
+                kernel_compile(g.name, g.prelude);
+            }
             std::printf("compiled %s %s\n", m->name, op.name);
             std::fflush(stdout);
         }

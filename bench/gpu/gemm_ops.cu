@@ -20,6 +20,15 @@ gemm_kernel mma_kernel(const gemm_op &op, int rows) {
             "mma r" + std::to_string(rows), rows};
 }
 
+gemm_kernel fast_kernel(const gemm_op &op, int rows, fast_shape s) {
+    char label[96];
+    std::snprintf(label, sizeof label, "fast r%d w%dh%ds%dc%dk%d", rows, s.tiles, s.shares, s.split, s.ctas, s.copy_kib);
+    return {"gemm_fast_rows",
+            common(op) + define("ROWS", rows) + define("TILES_WARP", s.tiles) + define("ROW_SHARES", s.shares) +
+                define("SPLIT", s.split) + define("CTAS", s.ctas) + define("COPY_KIB", s.copy_kib),
+            label, rows};
+}
+
 gemm_kernel wgmma_kernel(const gemm_op &op, int rows, int cluster) {
     return {"gemm_rows_wgmma", common(op) + define("ROWS", rows) + define("CLUSTER", cluster),
             "wgmma r" + std::to_string(rows) + "c" + std::to_string(cluster), rows};
@@ -41,6 +50,11 @@ gemm_kernel gemm_pick(const gemm_op &op, int rows) {
     if (rows <= 64) return wgmma_kernel(op, 64, 1);
     if (rows <= 128) return wgmma_kernel(op, 128, 1);
     return wide_kernel(op, rows <= 256 ? 256 : rows <= 512 ? 512 : 1024, 0, 256, 2);
+}
+
+gemm_kernel gemm_pick_fast(const gemm_op &op, int rows) {
+    const int bucket = rows <= 8 ? 8 : rows <= 16 ? 16 : rows <= 32 ? 32 : 64;
+    return rows > FAST_ROWS ? gemm_pick(op, rows) : fast_kernel(op, bucket, {});
 }
 
 std::string pack_prelude(const gemm_op &op) {

@@ -37,11 +37,19 @@ struct gemm_kernel {
 };
 
 gemm_kernel mma_kernel(const gemm_op &op, int rows);
+/* Parameters of gemm_fast_rows; 0: as the template chooses. */
+struct fast_shape {
+    int tiles, shares, split, ctas, copy_kib;
+};
+gemm_kernel fast_kernel(const gemm_op &op, int rows, fast_shape s);
 gemm_kernel wgmma_kernel(const gemm_op &op, int rows, int cluster);
 /* features 0: as the template chooses for the bucket */
 gemm_kernel wide_kernel(const gemm_op &op, int bucket, int features, int rows, int cluster);
 /* The one that the family offers for so many rows. */
 gemm_kernel gemm_pick(const gemm_op &op, int rows);
+/* The same in the fast class, whose own kernel serves up to FAST_ROWS rows. */
+enum { FAST_ROWS = 32 };
+gemm_kernel gemm_pick_fast(const gemm_op &op, int rows);
 std::string pack_prelude(const gemm_op &op);
 
 const gemm_model &llama_8b();

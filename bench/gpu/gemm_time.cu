@@ -1,46 +1,10 @@
 #include "gemm_time.h"
 
-#include <algorithm>
 #include <cublasLt.h>
-#include <functional>
-#include "gemm_device.h"
+#include "gemm_chain.h"
 
 static const double READ_CEILING = 4.63e12; /* bytes a second, measured */
-static const int MAX_ROWS = 4096, ROW_COUNTS[] = {1, 8, 16, 32, 64, 128, 256, 512, 4096};
-
-/* Median of several replays of a graph that work queues, in microseconds. */
-static double graph_us(const std::function<void(cudaStream_t)> &work, bool slow) {
-    cudaStream_t stream;
-    cudaGraph_t graph;
-    cudaGraphExec_t exec;
-    cudaEvent_t from, to;
-    CUDA_OK(cudaStreamCreate(&stream));
-    CUDA_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-    work(stream);
-    CUDA_OK(cudaStreamEndCapture(stream, &graph));
-    CUDA_OK(cudaGraphInstantiate(&exec, graph, 0));
-    CUDA_OK(cudaEventCreate(&from));
-    CUDA_OK(cudaEventCreate(&to));
-    const int each = slow ? 1 : 4;
-    for (int i = 0; i < (slow ? 1 : 3); i++) CUDA_OK(cudaGraphLaunch(exec, stream));
-    std::vector<double> us;
-    for (int r = 0; r < (slow ? 3 : 7); r++) {
-        CUDA_OK(cudaEventRecord(from, stream));
-        for (int i = 0; i < each; i++) CUDA_OK(cudaGraphLaunch(exec, stream));
-        CUDA_OK(cudaEventRecord(to, stream));
-        CUDA_OK(cudaEventSynchronize(to));
-        float ms;
-        CUDA_OK(cudaEventElapsedTime(&ms, from, to));
-        us.push_back(ms * 1000.0 / each);
-    }
-    std::sort(us.begin(), us.end());
-    cudaGraphExecDestroy(exec);
-    cudaGraphDestroy(graph);
-    cudaEventDestroy(from);
-    cudaEventDestroy(to);
-    cudaStreamDestroy(stream);
-    return us[us.size() / 2];
-}
+static const int ROW_COUNTS[] = {1, 8, 16, 32, 64, 128, 256, 512, 4096};
 
 /* cuBLASLt's own choice: bf16 [rows, k] x bf16 [n, k] -> bf16 [rows, n]. */
 struct lt_gemm {
@@ -79,51 +43,13 @@ struct lt_gemm {
     }
 };
 
-struct timed_model {
-    const gemm_model &m;
-    std::vector<gemm_op> ops;                /* layer ops, head */
-    std::vector<std::vector<void *>> weights; /* [op][layer] */
-    std::vector<void *> in, maps, out;
-    device_memory block, space;
+struct timed_model : chain_model {
+    device_memory space;
     static constexpr size_t SPACE = 64 << 20;
     cublasLtHandle_t lt;
-    double bytes = 0;
 
-    explicit timed_model(const gemm_model &model) : m(model), ops(model.layer), block(4096), space(SPACE) {
-        ops.push_back(m.head);
-        cublasLtCreate(&lt);
-        for (size_t i = 0; i < ops.size(); i++) {
-            const gemm_op &op = ops[i];
-            weights.emplace_back();
-            for (int l = 0; l < (i < 4 ? m.layers : 1); l++) {
-                const size_t size = op.matrix_bytes() + (size_t)16 * op.blocks() * 2048; /* whole groups of any T */
-                weights[i].push_back(allocate(size));
-                fill_random(weights[i].back(), size / 2, (unsigned)(l * 8 + i), 0.02f);
-                bytes += (double)op.matrix_bytes();
-            }
-            in.push_back(allocate((size_t)MAX_ROWS * op.k * 2));
-            fill_random(in.back(), (size_t)MAX_ROWS * op.k, (unsigned)i + 99, 1.0f);
-            maps.push_back(tensor_maps(in.back(), MAX_ROWS, op.k));
-            out.push_back(allocate(op.out_bytes(MAX_ROWS)));
-            CUDA_OK(cudaMemset(out.back(), 0, op.out_bytes(MAX_ROWS)));
-        }
-    }
-    ~timed_model() {
-        cublasLtDestroy(lt);
-        for (void *p : owned) cudaFree(p);
-        for (void *p : maps) cudaFree(p);
-    }
-    sf_cuda_args args(size_t op, int layer) const {
-        return {(const sf_cuda_block *)block.at, in[op], out[op], weights[op][layer], nullptr, nullptr, maps[op]};
-    }
-    double ours_us(size_t op, const gemm_kernel &g, int rows) {
-        const kernel k = kernel_load(g.name, g.prelude, true);
-        const int times = (int)weights[op].size();
-        block_write(block.at, rows);
-        return graph_us([&](cudaStream_t s) {
-                   for (int l = 0; l < times; l++) kernel_launch(k, args(op, l), 0, true, s);
-               }, rows > 512) / times;
-    }
+    explicit timed_model(const gemm_model &model) : chain_model(model), space(SPACE) { cublasLtCreate(&lt); }
+    ~timed_model() { cublasLtDestroy(lt); }
     double theirs_us(size_t op, int rows) {
         const lt_gemm g(lt, ops[op], rows, SPACE);
         const int times = (int)weights[op].size();
@@ -131,29 +57,6 @@ struct timed_model {
         return graph_us([&](cudaStream_t s) {
                    for (int l = 0; l < times; l++) g.run(lt, weights[op][l], in[op], out[op], space.at, SPACE, s);
                }, rows > 512) / times;
-    }
-    /* A step: four products a layer, then the head. */
-    double chain_us(int rows, bool pdl) {
-        std::vector<kernel> k;
-        for (const gemm_op &op : ops) {
-            const gemm_kernel g = gemm_pick(op, rows);
-            k.push_back(kernel_load(g.name, g.prelude, true));
-        }
-        block_write(block.at, rows);
-        return graph_us([&](cudaStream_t s) {
-            for (int l = 0; l < m.layers; l++)
-                for (size_t i = 0; i < 4; i++) kernel_launch(k[i], args(i, l), 0, pdl, s);
-            kernel_launch(k[4], args(4, 0), 0, pdl, s);
-        }, rows > 512);
-    }
-
-  private:
-    std::vector<void *> owned;
-    void *allocate(size_t size) {
-        void *p;
-        CUDA_OK(cudaMalloc(&p, size));
-        owned.push_back(p);
-        return p;
     }
 };
 
@@ -179,7 +82,9 @@ void gemm_time(const gemm_model &m, std::string *json) {
     timed_model t(m);
     char line[256];
     for (int rows : ROW_COUNTS) {
-        const double pdl = t.chain_us(rows, true), plain = t.chain_us(rows, false);
+        std::vector<gemm_kernel> g;
+        for (const gemm_op &op : t.ops) g.push_back(gemm_pick(op, rows));
+        const double pdl = t.chain_us(g, rows, true), plain = t.chain_us(g, rows, false);
         std::printf("%s step, all products, rows %4d: %.3f ms (plain launches %.3f), floor %.3f, %.0f TFLOP/s\n", m.name,
                     rows, pdl / 1e3, plain / 1e3, t.bytes / READ_CEILING * 1e3, t.bytes * rows / pdl / 1e6);
         std::fflush(stdout);

@@ -265,7 +265,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) KERNEL_NAME(sf_cuda_arg
         }
         mbar_init_done();
     }
-    cursor_t cursor(a.block, false);
+    cursor_t cursor(a.block, att_cut{CHUNK_TILES, false});
     __syncthreads();
     pass_wait();
     if (group == GROUPS) {

@@ -1,7 +1,7 @@
 //@ template gemm_rows_mma
 //@ op gemm
 //@ backend cuda
-//@ class both
+//@ class pinned
 //@ rows 1..32
 //@ name r${ROWS}t${T}
 //@ order: k ascending from 0 in steps of 16 (m16n8k16), one fp32 accumulator per output, no split
@@ -29,6 +29,7 @@ enum { WEIGHT_bf16, WEIGHT = WEIGHT_bf16 };
 //@ end
 #include "snippets/gemm_out.cuh"
 #include "snippets/gemm_ring.cuh"
+#include "snippets/gemm_step.cuh"
 
 /* As many warps as hide a chain's latency, no more: idle ones poll barriers. */
 constexpr int MOST = T <= 4 ? 4 : T <= 8 ? 2 : 1, SHARES = SPLIT ? SPLIT : ROWS / 8 < MOST ? ROWS / 8 : MOST;
@@ -38,6 +39,7 @@ static_assert(WEIGHT == WEIGHT_bf16 && !(HAS_BIAS && EPILOGUE == EPILOGUE_swiglu
 using format = weight_bf16;
 using shape = weight_shape<format, N, K, T>;
 using ring = gemm_ring<shape, ROWS, 0, 1, WARPS>;
+using step = gemm_step<format, T, TILES_WARP, OCTETS>;
 using output = gemm_out<N,
                         EPILOGUE == EPILOGUE_add      ? GEMM_ADD
                         : EPILOGUE == EPILOGUE_swiglu ? GEMM_SWIGLU
@@ -53,32 +55,6 @@ struct place {
     int lane, tile, row;
 };
 
-/* One 64-k block: weights and rows are addresses of the warp's tile and octets. */
-__device__ __forceinline__ void block_step(float (&d)[TILES_WARP][OCTETS][4], unsigned weights, unsigned rows,
-                                           int lane) {
-    uint4 a[TILES_WARP][4], b[OCTETS][2];
-    /* ldmatrix: lane l names row l % 8 of 16-byte piece l / 8 of 4, where the swizzle has put it */
-    const unsigned piece = lane / 8, row = lane % 8;
-#pragma unroll
-    for (int t = 0; t < TILES_WARP; t++)
-#pragma unroll
-        for (int q = 0; q < 4; q++) a[t][q] = format::from_shared(weights + (q * T + t) * format::STEP, lane);
-#pragma unroll
-    for (int j = 0; j < OCTETS; j++)
-#pragma unroll
-        for (int h = 0; h < 2; h++)
-            b[j][h] = shared_load_matrices(rows + j * 1024 + row * 128 + (((h * 4 + piece) ^ row) << 4));
-#pragma unroll
-    for (int q = 0; q < 4; q++)
-#pragma unroll
-        for (int j = 0; j < OCTETS; j++)
-#pragma unroll
-            for (int t = 0; t < TILES_WARP; t++) {
-                const uint4 v = b[j][q / 2];
-                mma_m16n8k16(d[t][j], a[t][q], q % 2 ? v.z : v.x, q % 2 ? v.w : v.y);
-            }
-}
-
 __device__ __forceinline__ void consume(const ring &r, const output &out) {
     const int warp = threadIdx.x / 32;
     const place p = {(int)threadIdx.x % 32, warp / SHARES * TILES_WARP, warp % SHARES * OCTETS * 8};
@@ -93,7 +69,7 @@ __device__ __forceinline__ void consume(const ring &r, const output &out) {
             const unsigned rows = r.rows(x.stage) + p.row * 128;
 #pragma unroll
             for (int i = 0; i < ring::W_BLOCKS; i++)
-                block_step(d, weights + i * shape::BLOCK, rows + i * ROWS * 128, p.lane);
+                step::run<2>(d, weights + i * shape::BLOCK, rows + i * ROWS * 128, p.lane);
             __syncwarp();
             if (p.lane == 0) {
                 r.release_weights(w.stage);

@@ -6,11 +6,7 @@
 #include "snippets/block.cuh"
 #include "snippets/kv.cuh"
 
-enum {
-    GROUP = HEADS / KV_HEADS,
-    CHUNK_KEYS = CHUNK_TILES * PAGE,
-    MAX_CHUNKS = (CONTEXT + CHUNK_KEYS - 1) / CHUNK_KEYS
-};
+enum { GROUP = HEADS / KV_HEADS };
 static_assert(HEADS % KV_HEADS == 0, "query heads share KV heads evenly");
 
 struct att_work {
@@ -20,33 +16,37 @@ struct att_work {
     int kv_head;
     int chunk, end_chunk;  /* this item's */
     int chunks;            /* the tile's */
+    int chunk_tiles;       /* of KV in a chunk */
     const int *pages;
     __device__ __forceinline__ int keys(void) const { return pos + rows; }
     /* KV tiles first_tile() .. end_tile()-1 */
-    __device__ __forceinline__ int first_tile(void) const { return chunk * CHUNK_TILES; }
+    __device__ __forceinline__ int first_tile(void) const { return chunk * chunk_tiles; }
     __device__ __forceinline__ int end_tile(void) const {
-        return min(end_chunk * CHUNK_TILES, (keys() + PAGE - 1) / PAGE);
+        return min(end_chunk * chunk_tiles, (keys() + PAGE - 1) / PAGE);
     }
 };
 
-__device__ __forceinline__ int att_chunks(int keys) {
-    return (keys + CHUNK_KEYS - 1) / CHUNK_KEYS;
-}
+/* How KV is cut: tiles of a chunk, and whether each chunk is an item of its own. */
+struct att_cut {
+    int tiles;
+    bool split;
+    __device__ __forceinline__ int chunks(int keys) const { return (keys + tiles * PAGE - 1) / (tiles * PAGE); }
+};
 
 /* Walks items in ascending order; a whole warp holds one, all its lanes alike. */
 template <int TILE_ROWS, int FROM_ROWS, int TO_ROWS> struct att_cursor {
     const sf_cuda_block *block;
     const sf_cuda_segment *segs;
     int n_segs, seg, base; /* segs[seg]'s first item is base */
-    bool split;
+    att_cut cut;
 
-    __device__ __forceinline__ att_cursor(const sf_cuda_block *b, bool split_chunks)
-        : block(b), segs(block_segs(b)), n_segs(b->n_segs), seg(0), base(0), split(split_chunks) {}
+    __device__ __forceinline__ att_cursor(const sf_cuda_block *b, att_cut c)
+        : block(b), segs(block_segs(b)), n_segs(b->n_segs), seg(0), base(0), cut(c) {}
 
     __device__ __forceinline__ int items(const sf_cuda_segment &s) const {
         if (s.rows < FROM_ROWS || s.rows > TO_ROWS) return 0;
         const int tiles = (s.rows + TILE_ROWS - 1) / TILE_ROWS;
-        return tiles * KV_HEADS * (split ? att_chunks(s.pos0 + s.rows) : 1);
+        return tiles * KV_HEADS * (cut.split ? cut.chunks(s.pos0 + s.rows) : 1);
     }
 
     /* The segment of an item (not before the last one sought); false: there are no more items. */
@@ -77,14 +77,15 @@ template <int TILE_ROWS, int FROM_ROWS, int TO_ROWS> struct att_cursor {
         const sf_cuda_segment s = segs[seg];
         const int tiles = (s.rows + TILE_ROWS - 1) / TILE_ROWS, i = item - base;
         const int tile = tiles - 1 - i % tiles, rest = i / tiles;
-        const int spread = split ? att_chunks(s.pos0 + s.rows) : 1;
+        const int spread = cut.split ? cut.chunks(s.pos0 + s.rows) : 1;
         w->row = s.first_row + tile * TILE_ROWS;
         w->rows = min(TILE_ROWS, s.rows - tile * TILE_ROWS);
         w->pos = s.pos0 + tile * TILE_ROWS;
         w->kv_head = rest / spread;
-        w->chunks = att_chunks(w->keys());
-        w->chunk = split ? rest % spread : 0;
-        w->end_chunk = split ? w->chunk + 1 : w->chunks;
+        w->chunks = cut.chunks(w->keys());
+        w->chunk_tiles = cut.tiles;
+        w->chunk = cut.split ? rest % spread : 0;
+        w->end_chunk = cut.split ? w->chunk + 1 : w->chunks;
         w->pages = block_ints(block, block->pool) + s.pages;
         return w->chunk < w->chunks;
     }
@@ -92,8 +93,8 @@ template <int TILE_ROWS, int FROM_ROWS, int TO_ROWS> struct att_cursor {
 
 /* Where the split form leaves its chunks (a.extra): arrivals [256][KV_HEADS], zeroed once by the host and zero between
  * launches; then (max, sum) [SPLIT_ROWS * HEADS][MAX_CHUNKS]; then values [SPLIT_ROWS * HEADS][MAX_CHUNKS][HEAD_DIM]
- * fp32. Kernels that differ in SPLIT_ROWS may share it. */
-template <int SPLIT_ROWS> struct att_partials {
+ * fp32. Kernels that differ in either may share it. */
+template <int SPLIT_ROWS, int MAX_CHUNKS> struct att_partials {
     enum { COUNT_ROWS = 256, COUNTS = COUNT_ROWS * KV_HEADS };
     static_assert(SPLIT_ROWS <= COUNT_ROWS, "a count for each row");
     void *extra;

@@ -1,4 +1,4 @@
-/* A tile of KV against the few query slots of attention_decode: what four warps do with it. */
+/* A tile of KV against the few query slots of attention_decode.cuh: what four warps do with it. */
 #ifndef SF_SNIPPETS_ATTENTION_FEW_CUH
 #define SF_SNIPPETS_ATTENTION_FEW_CUH
 
@@ -18,7 +18,7 @@ enum {
     P_STRIDE = PAGE * 2 + 16 /* bytes; rows shift by four banks */
 };
 static_assert(TILE_ROWS >= 1, "a tile holds the heads of one row at least");
-static_assert(HEADS * HEAD_DIM % 8 == 0 && CONTEXT >= 1 && CHUNK_TILES >= 1, "whole chunks");
+static_assert(HEADS * HEAD_DIM % 8 == 0, "whole pieces of 16 bytes");
 
 struct shared_t {
     char kv[STAGES][KV_HEAD_BYTES]; /* K, V */

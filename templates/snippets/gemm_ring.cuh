@@ -17,26 +17,36 @@ constexpr int even_grid(int pieces, int sms, int cluster) {
     return ((pieces + turns - 1) / turns + cluster - 1) / cluster * cluster;
 }
 
-/* ROW_BLOCKS: k blocks of an activation stage, 0 for as many as a weight stage. WARPS: consumers. */
-template <class SHAPE, int ROWS, int ROW_BLOCKS, int CLUSTER, int WARPS> struct gemm_ring {
+/* Bytes that the rings leave free behind them; their stages: at most so many, and a multiple of OWNERS, so that a stage
+ * always belongs to the same consumers where they take stages in turn. */
+struct ring_limits {
+    static constexpr int FREE = 0, MOST = 32, OWNERS = 1;
+};
+
+/* ROW_BLOCKS: k blocks of an activation stage, 0 for as many as a weight stage. WARPS: consumers of a stage. */
+template <class SHAPE, int ROWS, int ROW_BLOCKS, int CLUSTER, int WARPS, class LIMITS = ring_limits> struct gemm_ring {
     static constexpr int W_BLOCKS = SHAPE::copy_blocks();
     static constexpr int R_BLOCKS = ROW_BLOCKS ? ROW_BLOCKS : W_BLOCKS;
     static constexpr int W_STAGE = W_BLOCKS * SHAPE::BLOCK;
     static constexpr int R_STAGE = R_BLOCKS * ROWS * 128;
-    static constexpr int SPACE = SHARED_MAX - 2048; /* less alignment and barriers */
+    static constexpr int SPACE = SHARED_MAX - 2048 - LIMITS::FREE; /* less alignment and barriers */
     /* enough of both in flight for the latency of the cache and of memory: the more rows, the more of them */
     static constexpr int R_KIB = ROWS <= 32 ? 64 : ROWS <= 64 ? 96 : W_STAGE <= 16384 ? 160 : 112;
+    static constexpr int stages(int fit, int most) {
+        const int n = fit < 2 ? 2 : fit > most ? most : fit;
+        return n < LIMITS::OWNERS ? LIMITS::OWNERS : n / LIMITS::OWNERS * LIMITS::OWNERS;
+    }
     static constexpr int R_FIT = R_KIB * 1024 / R_STAGE;
-    static constexpr int R_STAGES = R_FIT < 2 ? 2 : R_FIT > 12 ? 12 : R_FIT;
-    static constexpr int W_FIT = (SPACE - R_STAGES * R_STAGE) / W_STAGE;
-    static constexpr int W_STAGES = W_FIT > 32 ? 32 : W_FIT;
+    static constexpr int R_STAGES = stages(R_FIT, LIMITS::MOST < 12 ? LIMITS::MOST : 12);
+    static constexpr int W_STAGES = stages((SPACE - R_STAGES * R_STAGE) / W_STAGE, LIMITS::MOST);
     static constexpr int BARRIERS = R_STAGES * R_STAGE + W_STAGES * W_STAGE;
-    static constexpr int SHARED = 1024 + BARRIERS + 16 * (W_STAGES + R_STAGES);
+    static constexpr int BEHIND = BARRIERS + 16 * (W_STAGES + R_STAGES);
+    static constexpr int SHARED = 1024 + BEHIND + LIMITS::FREE;
     static constexpr int BOX_ROWS = ROWS / CLUSTER, MAP = sf_cuda_map_at(BOX_ROWS);
     static_assert(W_STAGES >= 2 && SHARED <= SHARED_MAX, "the rings do not fit");
     static_assert(BOX_ROWS % 8 == 0 && BOX_ROWS <= 256, "a box is whole swizzle groups");
 
-    unsigned base; /* rows, weights, barriers */
+    unsigned base; /* rows, weights, barriers, what is left free */
 
     __device__ __forceinline__ unsigned rows(int stage) const { return base + stage * R_STAGE; }
     __device__ __forceinline__ unsigned weights(int stage) const {
@@ -89,8 +99,8 @@ template <class SHAPE, int ROWS, int ROW_BLOCKS, int CLUSTER, int WARPS> struct 
             }
         }
     }
-    /* One thread, after wait_for_previous. maps: device/cuda/tensor_maps.h. */
-    __device__ void stream_rows(const char *maps) const {
+    /* One thread, after wait_for_previous. maps: device/cuda/tensor_maps.h; first_block: of the activations. */
+    __device__ void stream_rows(const char *maps, int first_block = 0) const {
         const char *map = maps + MAP;
         tensor_map_acquire(map);
         fence_async();
@@ -100,9 +110,10 @@ template <class SHAPE, int ROWS, int ROW_BLOCKS, int CLUSTER, int WARPS> struct 
             for (int b = 0; b < SHAPE::BLOCKS; b += R_BLOCKS, p.next(), filled++) {
                 if (filled >= R_STAGES) mbar_wait(r_empty(p.stage), p.turn ^ 1);
                 mbar_expect(r_full(p.stage), R_STAGE);
-                for (int i = 0; i < R_BLOCKS; i++) load_block(map, p.stage, i, b + i);
+                for (int i = 0; i < R_BLOCKS; i++) load_block(map, p.stage, i, first_block + b + i);
             }
     }
+    __device__ __forceinline__ unsigned behind() const { return base + BEHIND; }
     /* One lane of each consumer warp. */
     __device__ __forceinline__ void release_weights(int stage) const { mbar_arrive(w_empty(stage)); }
     __device__ __forceinline__ void release_rows(int stage) const { mbar_arrive(r_empty(stage)); }

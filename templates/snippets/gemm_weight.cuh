@@ -23,6 +23,13 @@ struct weight_bf16 {
     }
 };
 
+constexpr int blocks_of_copy(int blocks, int block, int most) {
+    int best = 1;
+    for (int b = 1; b <= blocks; b++)
+        if (blocks % b == 0 && b * block <= most) best = b;
+    return best;
+}
+
 /* The sizes of a weight [n, k] in groups of T tiles. */
 template <class FORMAT, int N, int K, int T> struct weight_shape {
     static constexpr int TILES = (N + 15) / 16;
@@ -31,12 +38,16 @@ template <class FORMAT, int N, int K, int T> struct weight_shape {
     static constexpr int BLOCK = T * 4 * FORMAT::STEP;
 
     /* The k blocks of one copy: as many as divide BLOCKS and make at most 16 KiB, at least one. */
-    static constexpr int copy_blocks() {
-        int best = 1;
-        for (int b = 1; b <= BLOCKS; b++)
-            if (BLOCKS % b == 0 && b * BLOCK <= 16384) best = b;
-        return best;
-    }
+    static constexpr int copy_blocks() { return blocks_of_copy(BLOCKS, BLOCK, 16384); }
+};
+
+/* The same weight cut in PARTS along k: part p of group g is group g * PARTS + p; copies of at most COPY bytes. */
+template <class SHAPE, int PARTS, int COPY> struct weight_part {
+    static_assert(SHAPE::BLOCKS % PARTS == 0, "even parts");
+    static constexpr int GROUPS = SHAPE::GROUPS * PARTS;
+    static constexpr int BLOCKS = SHAPE::BLOCKS / PARTS;
+    static constexpr int BLOCK = SHAPE::BLOCK;
+    static constexpr int copy_blocks() { return blocks_of_copy(BLOCKS, BLOCK, COPY); }
 };
 
 #endif

@@ -45,6 +45,15 @@ template <int STAGES> struct ring_place {
             turn ^= 1;
         }
     }
+    /* N places on. */
+    template <int N> __device__ __forceinline__ void skip() {
+        static_assert(N <= STAGES, "at most one round");
+        stage += N;
+        if (stage >= STAGES) {
+            stage -= STAGES;
+            turn ^= 1;
+        }
+    }
 };
 
 #endif

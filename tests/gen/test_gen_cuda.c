@@ -34,15 +34,15 @@ static const char *at(const char *name) {
 
 /* A copy of the templates with the runtime folder beside them, in which one file of tests/gen is changed. */
 static const char *changed(const char *name, const char *file, const char *find, const char *replacement) {
-    char command[400], from[200], to[200];
+    char command[400], from[200], to[200], folder[64];
     snprintf(command, sizeof command, "mkdir '%s/%s' && cp -r tests/gen/templates tests/gen/runtime '%s/%s'",
              scratch, name, scratch, name);
     assert_int_equal(system(command), 0);
     snprintf(from, sizeof from, "tests/gen/%s", file);
     snprintf(to, sizeof to, "%s/%s/%s", scratch, name, file);
     copy_file(from, to, find, replacement);
-    snprintf(command, sizeof command, "%s/templates", name);
-    return at(command);
+    snprintf(folder, sizeof folder, "%s/templates", name);
+    return at(folder);
 }
 
 static sf_planned *gpu_plan(sf_arena *a, const char *templates) {
@@ -399,11 +399,52 @@ static void every_cuda_pair_is_planned(void **state) {
             sf_files *files = NULL;
             sf_planned *p = plan_of(a, models[m], configs[c], "templates");
             assert_ok(sf_emit(a, p, &files, &err), &err);
-            assert_int_equal(p->plan.n_kernels, 45);
+            assert_int_equal(p->plan.n_kernels, 61);
             assert_int_equal(op_named(p, "qkv")->n_routes[SF_CLASS_PINNED], 8);
             assert_int_equal(op_named(p, "lm_head")->n_routes[SF_CLASS_PINNED], 6);
             assert_int_equal(op_named(p, "attention_long")->routes[SF_CLASS_FAST][0].kernel, -1);
         }
+    sf_arena_destroy(a);
+}
+
+/* The class of the kernel that an op's class is served by at a row count. */
+static sf_class class_at(const sf_planned *p, const char *op, sf_class cls, int rows) {
+    const sf_route *r = op_named(p, op)->routes[cls];
+    while (r->rows_max < rows)
+        r++;
+    return p->plan.kernels[r->kernel].cls;
+}
+
+static void few_rows_have_fast_kernels_of_their_own(void **state) {
+    (void)state;
+    static const char *const ops[] = {"qkv", "o", "gate_up", "down", "lm_head", "attention"};
+    sf_arena *a = new_arena();
+    sf_planned *p = plan_of(a, SMOLLM, "build-configs/h200.yaml", "templates");
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+        for (int rows = 1; rows <= 32; rows++) {
+            assert_int_equal(class_at(p, ops[i], SF_CLASS_FAST, rows), SF_CLASS_FAST);
+            assert_int_equal(class_at(p, ops[i], SF_CLASS_PINNED, rows), SF_CLASS_PINNED);
+        }
+        for (int rows = 33; rows <= 256; rows *= 2) /* one kernel that keeps the pinned promise */
+            assert_int_equal(class_at(p, ops[i], SF_CLASS_FAST, rows), SF_CLASS_PINNED);
+    }
+    sf_arena_destroy(a);
+}
+
+static void a_class_of_its_own_comes_before_both(void **state) {
+    (void)state;
+    sf_arena *a = new_arena();
+    sf_err err = {0};
+    /* the same rows as gemm_few, which serves both: no collision */
+    const char *dir = changed("own", "templates/cuda/gemm_draft.cu", "rows 1..8", "rows 1..32");
+    sf_planned *p = gpu_plan(a, dir);
+    assert_int_equal(class_at(p, "qkv", SF_CLASS_FAST, 32), SF_CLASS_FAST);
+    assert_int_equal(class_at(p, "qkv", SF_CLASS_PINNED, 32), SF_CLASS_PINNED);
+    /* two of class both are one too many */
+    dir = changed("twice", "templates/cuda/gemm_draft.cu", "class fast\n//@ rows 1..8",
+                  "class both\n//@ rows 1..32");
+    assert_int_equal(plan_code(a, SMOLLM, dir, &err), SF_INVALID);
+    assert_non_null(strstr(message(&err), "offers the same rows"));
     sf_arena_destroy(a);
 }
 
@@ -447,6 +488,8 @@ int main(void) {
         cmocka_unit_test(a_cpu_plan_has_no_sources),
         cmocka_unit_test(explain_says_what_is_new),
         cmocka_unit_test(every_cuda_pair_is_planned),
+        cmocka_unit_test(few_rows_have_fast_kernels_of_their_own),
+        cmocka_unit_test(a_class_of_its_own_comes_before_both),
         cmocka_unit_test(llama_has_measured_tiles_and_scaled_frequencies),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
