@@ -18,7 +18,7 @@ struct sf_sched {
     int current;         /* the batch of the pass to be applied next */
     int in_flight;       /* passes launched and not yet applied: batches[current], then the other */
     bool blocked;        /* the last admission left the head of the queue waiting for pages or a slot */
-    sf_seq **run; /* [cfg.max_seqs], the first n_run count, ascending serial */
+    sf_seq **run;        /* [cfg.max_seqs], the first n_run count, ascending serial */
     int n_run;
     uint64_t serial;
     sf_sched_stats stats;
