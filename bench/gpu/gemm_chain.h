@@ -24,7 +24,13 @@ struct chain_model {
     chain_model(const chain_model &) = delete;
     ~chain_model();
     sf_cuda_args args(size_t op, int layer) const {
-        return {(const sf_cuda_block *)block.at, in[op], out[op], weights[op][(size_t)layer], nullptr, nullptr, maps[op]};
+        return {(const sf_cuda_block *)block.at,
+                in[op],
+                out[op],
+                weights[op][(size_t)layer],
+                nullptr,
+                nullptr,
+                maps[op]};
     }
     /* One product. */
     double ours_us(size_t op, const gemm_kernel &g, int rows);

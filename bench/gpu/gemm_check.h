@@ -9,7 +9,8 @@ int gemm_check(const gemm_op &op);
 /* Compiles what gemm_check and gemm_time use; needs no GPU. */
 void gemm_compile_all();
 
-/* The fast kernels alone: within a tolerance of the pinned ones, whose distance from the reference is printed. */
+/* The fast kernels alone: within a tolerance of the pinned ones, whose distance from the reference is
+ * printed. */
 int gemm_check_fast(const gemm_op &op);
 
 #endif

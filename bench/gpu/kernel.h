@@ -27,8 +27,8 @@ struct places {
 };
 extern places the_places;
 
-/* The cubin of templates/cuda/<name>.cu, or else bench/gpu/<name>.cu, with this prelude. Exits with the compiler's log where it fails,
- * spills registers or reports a serialised wgmma. */
+/* The cubin of templates/cuda/<name>.cu, or else bench/gpu/<name>.cu, with this prelude. Exits with the
+ * compiler's log where it fails, spills registers or reports a serialised wgmma. */
 std::string kernel_compile(const std::string &name, const std::string &prelude);
 
 struct kernel {
