@@ -17,13 +17,14 @@
 //@ param ROWS       int = 8 in 8..32 from bucket.rows
 //@ param TILES_WARP int = 1 in 1..4                   # tiles of one warp; divides T
 //@ param SPLIT      int = 0 in 0..4                   # warps that share a tile's rows; divides ROWS / 8; 0: chosen here
+//@ param FAULT      int = 0 in 0..32                  # tests: the bucket of so many rows sums in another order
 //@ prelude
 #ifndef KERNEL_NAME
 #define KERNEL_NAME   gemm_rows_mma_default
 #define KERNEL_LAUNCH gemm_rows_mma_default_launch
 #endif
 enum { N = 6144, K = 4096, HAS_BIAS = 0, LOGIT_ROWS = 0, SMS = 132, OUT_BF16 = 0 };
-enum { T = 3, ROWS = 8, TILES_WARP = 1, SPLIT = 0 };
+enum { T = 3, ROWS = 8, TILES_WARP = 1, SPLIT = 0, FAULT = 0 };
 enum { EPILOGUE_store, EPILOGUE_add, EPILOGUE_swiglu, EPILOGUE = EPILOGUE_store };
 enum { WEIGHT_bf16, WEIGHT = WEIGHT_bf16 };
 //@ end
@@ -68,8 +69,10 @@ __device__ __forceinline__ void consume(const ring &r, const output &out) {
             const unsigned weights = r.weights(w.stage) + p.tile * format::STEP;
             const unsigned rows = r.rows(x.stage) + p.row * 128;
 #pragma unroll
-            for (int i = 0; i < ring::W_BLOCKS; i++)
-                step::run<2>(d, weights + i * shape::BLOCK, rows + i * ROWS * 128, p.lane);
+            for (int i = 0; i < ring::W_BLOCKS; i++) {
+                const int block = FAULT == ROWS ? ring::W_BLOCKS - 1 - i : i;
+                step::run<2>(d, weights + block * shape::BLOCK, rows + block * ROWS * 128, p.lane);
+            }
             __syncwarp();
             if (p.lane == 0) {
                 r.release_weights(w.stage);
