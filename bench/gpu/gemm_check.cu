@@ -154,17 +154,13 @@ static int check_fast(bench_op &b, double limit) {
 }
 
 static std::vector<gemm_kernel> family(const gemm_op &op) {
-    return {mma_kernel(op, 8),
-            mma_kernel(op, 16),
-            mma_kernel(op, 32),
-            wgmma_kernel(op, 64, 1),
-            wgmma_kernel(op, 64, 2),
-            wgmma_kernel(op, 128, 1),
-            wgmma_kernel(op, 128, 2),
-            wide_kernel(op, 1024, 128, 256, 1),
-            wide_kernel(op, 1024, 128, 256, 2),
-            wide_kernel(op, 1024, 128, 128, 2),
-            wide_kernel(op, 1024, 64, 128, 2)};
+    std::vector<gemm_kernel> all = {mma_kernel(op, 8), mma_kernel(op, 16), mma_kernel(op, 32)};
+    for (int rows : {64, 128, 256, 512}) all.push_back(wgmma_kernel(op, rows, "chosen"));
+    for (int rows : {64, 256}) all.push_back(wgmma_kernel(op, rows, "rows"));
+    all.push_back(wgmma_kernel(op, 128, "weights"));
+    for (int cluster : {1, 2}) all.push_back(wide_kernel(op, 128, 256, cluster));
+    all.push_back(wide_kernel(op, 64, 128, 2));
+    return all;
 }
 
 int gemm_check_fast(const gemm_op &op) {

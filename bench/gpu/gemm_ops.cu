@@ -29,16 +29,18 @@ gemm_kernel fast_kernel(const gemm_op &op, int rows, fast_shape s) {
             label, rows};
 }
 
-gemm_kernel wgmma_kernel(const gemm_op &op, int rows, int cluster) {
-    return {"gemm_rows_wgmma", common(op) + define("ROWS", rows) + define("CLUSTER", cluster),
-            "wgmma r" + std::to_string(rows) + "c" + std::to_string(cluster), rows};
+gemm_kernel wgmma_kernel(const gemm_op &op, int rows, const char *pair) {
+    return {"gemm_rows_wgmma",
+            common(op) + define("ROWS", rows) +
+                "enum { PAIR_chosen, PAIR_none, PAIR_rows, PAIR_weights, PAIR = PAIR_" + pair + " };\n",
+            "wgmma r" + std::to_string(rows) + " " + pair, rows};
 }
 
-gemm_kernel wide_kernel(const gemm_op &op, int bucket, int features, int rows, int cluster) {
+gemm_kernel wide_kernel(const gemm_op &op, int features, int rows, int cluster) {
     return {"gemm_wide",
-            common(op) + define("BUCKET", bucket) + define("FEATURES", features) + define("ROWS", rows) +
+            common(op) + define("FEATURES", features) + define("ROWS", rows) +
                 define("CLUSTER", cluster),
-            "wide w" + std::to_string(bucket) + "m" + std::to_string(features) + "r" + std::to_string(rows) + "c" +
+            "wide m" + std::to_string(features) + "r" + std::to_string(rows) + "c" +
                 std::to_string(cluster),
             rows};
 }
@@ -47,9 +49,8 @@ gemm_kernel gemm_pick(const gemm_op &op, int rows) {
     if (rows <= 8) return mma_kernel(op, 8);
     if (rows <= 16) return mma_kernel(op, 16);
     if (rows <= 32) return mma_kernel(op, 32);
-    if (rows <= 64) return wgmma_kernel(op, 64, 1);
-    if (rows <= 128) return wgmma_kernel(op, 128, 1);
-    return wide_kernel(op, rows <= 256 ? 256 : rows <= 512 ? 512 : 1024, 0, 256, 2);
+    if (rows <= 512) return wgmma_kernel(op, rows <= 64 ? 64 : rows <= 128 ? 128 : rows <= 256 ? 256 : 512, "chosen");
+    return wide_kernel(op, 0, 256, 2);
 }
 
 gemm_kernel gemm_pick_fast(const gemm_op &op, int rows) {

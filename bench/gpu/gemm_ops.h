@@ -42,9 +42,10 @@ struct fast_shape {
     int tiles, shares, split, ctas, copy_kib;
 };
 gemm_kernel fast_kernel(const gemm_op &op, int rows, fast_shape s);
-gemm_kernel wgmma_kernel(const gemm_op &op, int rows, int cluster);
-/* features 0: as the template chooses for the bucket */
-gemm_kernel wide_kernel(const gemm_op &op, int bucket, int features, int rows, int cluster);
+/* pair: what two CTAs share: chosen (by the template), none, rows or weights */
+gemm_kernel wgmma_kernel(const gemm_op &op, int rows, const char *pair);
+/* features 0: as the template chooses */
+gemm_kernel wide_kernel(const gemm_op &op, int features, int rows, int cluster);
 /* The one that the family offers for so many rows. */
 gemm_kernel gemm_pick(const gemm_op &op, int rows);
 /* The same in the fast class, whose own kernel serves up to FAST_ROWS rows. */

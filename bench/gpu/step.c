@@ -36,7 +36,7 @@ static sf_code run_rows(step_bench *b, const options *o, FILE *json, sf_err *err
         const int groups = decode ? o->rows[i] : o->windows[i - o->n_rows][0];
         const int rows = decode ? 1 : o->windows[i - o->n_rows][1];
         double us[SF_CLASS_COUNT] = {0};
-        SF_TRY(step_prepare(b, groups, rows, o->context, err));
+        SF_TRY(step_prepare(b, groups, rows, o->context > rows ? o->context : rows, err));
         /* by turns, so that a drift of the clock meets both */
         SF_TRY(step_time_classes(b, o->repeats, us, err));
         char name[64];
@@ -68,23 +68,35 @@ static sf_code run_prefill(step_bench *b, const options *o, FILE *json, sf_err *
     return SF_OK;
 }
 
+/* Every op of the prepared pass beside its roofline. */
+static sf_code run_pass_ops(step_bench *b, const char *pass, FILE *json, bool *first, sf_err *err) {
+    printf("\n%-14s %-14s %10s %10s %9s  %s\n", "pass", "op", "us", "roof us", "share", "kernel (pinned)");
+    for (int op = 0; op < b->plan->n_ops; op++) {
+        step_op t;
+        SF_TRY(step_time_op(b, SF_CLASS_PINNED, op, &t, err));
+        if (!t.time.kernel) continue;
+        printf("%-14s %-14s %10.2f %10.2f %8.1f%%  %s\n", pass, t.time.op, t.time.us, t.roof_us,
+               100 * t.roof_us / t.time.us, t.time.kernel);
+        fprintf(json,
+                "%s\n  {\"pass\": \"%s\", \"rows\": %d, \"op\": \"%s\", \"launches\": %d, \"us\": %.2f, "
+                "\"roof_us\": %.2f, \"kernel\": \"%s\"}",
+                *first ? "" : ",", pass, b->pass.rows, t.time.op, t.time.launches, t.time.us, t.roof_us,
+                t.time.kernel);
+        *first = false;
+    }
+    return SF_OK;
+}
+
 static sf_code run_ops(step_bench *b, const options *o, FILE *json, sf_err *err) {
-    for (int i = 0, first = 1; i < o->n_rows && o->ops; i++) {
-        SF_TRY(step_prepare(b, o->rows[i], 1, o->context, err));
-        printf("\n%-4s %-14s %10s %10s %9s  %s\n", "rows", "op", "us", "roof us", "share", "kernel (pinned)");
-        for (int op = 0; op < b->plan->n_ops; op++) {
-            step_op t;
-            SF_TRY(step_time_op(b, SF_CLASS_PINNED, op, &t, err));
-            if (!t.time.kernel) continue;
-            printf("%-4d %-14s %10.2f %10.2f %8.1f%%  %s\n", o->rows[i], t.time.op, t.time.us, t.roof_us,
-                   100 * t.roof_us / t.time.us, t.time.kernel);
-            fprintf(json,
-                    "%s\n  {\"rows\": %d, \"op\": \"%s\", \"launches\": %d, \"us\": %.2f, \"roof_us\": %.2f, "
-                    "\"kernel\": \"%s\"}",
-                    first ? "" : ",", o->rows[i], t.time.op, t.time.launches, t.time.us, t.roof_us,
-                    t.time.kernel);
-            first = 0;
-        }
+    bool first = true;
+    for (int i = 0; i < o->n_rows + o->n_windows && o->ops; i++) {
+        const int groups = i < o->n_rows ? o->rows[i] : o->windows[i - o->n_rows][0];
+        const int rows = i < o->n_rows ? 1 : o->windows[i - o->n_rows][1];
+        const int context = o->context > rows ? o->context : rows;
+        char name[64];
+        snprintf(name, sizeof name, "%d x %d", groups, rows);
+        SF_TRY(step_prepare(b, groups, rows, context, err));
+        SF_TRY(run_pass_ops(b, name, json, &first, err));
     }
     return SF_OK;
 }

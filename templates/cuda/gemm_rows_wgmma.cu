@@ -2,8 +2,8 @@
 //@ op gemm
 //@ backend cuda
 //@ class both
-//@ rows 33..128
-//@ name r${ROWS}t${T}c${CLUSTER}
+//@ rows 33..512
+//@ name r${ROWS}t${T}
 //@ order: k ascending from 0 in steps of 16 (wgmma k16), one fp32 accumulator per output, no split
 //@ param N          int = 6144 in 1..1048576 from op.n
 //@ param K          int = 4096 in 8..1048576 from op.k
@@ -13,35 +13,44 @@
 //@ param SMS        int = 132 in 1..1024 from config.sms
 //@ param OUT_BF16   int = 0 in 0..1
 //@ param WEIGHT     enum bf16 = bf16
-//@ param T          int = 3 in 1..8 from op.tile           # tiles of 16 features a CTA takes at a time: the weight's packing
-//@ param ROWS       int = 64 in 64..128 from bucket.rows   # 64 or 128
-//@ param CLUSTER    int = 1 in 1..2                        # CTAs that share the activations they load
+//@ param T          int = 3 in 1..8 from op.tile           # tiles of 16 features in a group: the weight's packing
+//@ param ROWS       int = 64 in 64..512 from bucket.rows   # 64, 128, 256 or 512
+//@ param PAIR       enum chosen|none|rows|weights = chosen # what two CTAs share
 //@ prelude
 #ifndef KERNEL_NAME
 #define KERNEL_NAME   gemm_rows_wgmma_default
 #define KERNEL_LAUNCH gemm_rows_wgmma_default_launch
 #endif
 enum { N = 6144, K = 4096, HAS_BIAS = 0, LOGIT_ROWS = 0, SMS = 132, OUT_BF16 = 0 };
-enum { T = 3, ROWS = 64, CLUSTER = 1 };
+enum { T = 3, ROWS = 64 };
 enum { EPILOGUE_store, EPILOGUE_add, EPILOGUE_swiglu, EPILOGUE = EPILOGUE_store };
 enum { WEIGHT_bf16, WEIGHT = WEIGHT_bf16 };
+enum { PAIR_chosen, PAIR_none, PAIR_rows, PAIR_weights, PAIR = PAIR_chosen };
 //@ end
 #include "snippets/gemm_out.cuh"
-#include "snippets/gemm_ring.cuh"
+#include "snippets/gemm_pair_ring.cuh"
 
-/* A warpgroup takes four tiles, one a warp; a warp without one repeats the last and writes nothing. */
-constexpr int WARPS = (T + 3) / 4 * 4, SUMS = ROWS / 2;
 using format = weight_bf16;
 using shape = weight_shape<format, N, K, T>;
-constexpr int THREADS = 32 * (WARPS + 2);
-/* Steps of one batch of wgmmas: what a batch costs beside its steps is shared by them, and a batch's weights wait in
- * registers, three batches at a time. */
-constexpr int STEPS = shape::copy_blocks() % 2 ? 4 : 8;
-constexpr int BATCHES = shape::BLOCKS * 4 / STEPS;
+/* Two CTAs share weights and take half of the rows each where the rows are too many for one, and where features are so
+ * few that pairs with 64 of them fit on the machine at once: what a multiprocessor must be given is least for square
+ * tiles. */
+constexpr bool FEW = 4 % T == 0 && (shape::TILES + 3) / 4 * 2 <= SMS;
+constexpr gemm_sharing SHARING =
+    PAIR == PAIR_weights || ROWS > 256 || (PAIR == PAIR_chosen && FEW) ? SHARE_WEIGHTS
+    : PAIR == PAIR_rows                                                ? SHARE_ROWS
+                                                                       : SHARE_NOTHING;
+constexpr int OWN_ROWS = SHARING == SHARE_WEIGHTS ? ROWS / 2 : ROWS, SUMS = OWN_ROWS / 2;
+constexpr int UNIT = SHARING == SHARE_WEIGHTS && 4 % T == 0 ? 4 / T : 1; /* groups at a time */
+/* A warpgroup takes four tiles, one a warp; a warp without one repeats the last and writes nothing. */
+constexpr int TILES = UNIT * T, WARPS = (TILES + 3) / 4 * 4, HELPERS = OWN_ROWS > 128 && WARPS > 4 ? 4 : 2;
+constexpr int THREADS = 32 * (WARPS + HELPERS); /* registers move between whole warpgroups */
+using ring = gemm_pair_ring<shape, UNIT, OWN_ROWS, WARPS, SHARING>;
 static_assert(WEIGHT == WEIGHT_bf16 && !(HAS_BIAS && EPILOGUE == EPILOGUE_swiglu), "no such kernel");
-using ring = gemm_ring<shape, ROWS, STEPS == 8 ? 2 : 1, CLUSTER, WARPS>;
+/* Steps of one batch of wgmmas: what a batch costs beside its steps is shared by them. Weights wait in registers, three
+ * batches at a time. */
+constexpr int STEPS = ring::R_BLOCKS * 4, BATCHES = shape::BLOCKS * 4 / STEPS;
 constexpr int W_BATCHES = ring::W_BLOCKS * 4 / STEPS; /* batches of a weight stage */
-constexpr int PARTS = ring::R_BLOCKS * 4 / STEPS; /* batches of an activation stage */
 using output = gemm_out<N,
                         EPILOGUE == EPILOGUE_add      ? GEMM_ADD
                         : EPILOGUE == EPILOGUE_swiglu ? GEMM_SWIGLU
@@ -50,7 +59,7 @@ using output = gemm_out<N,
                         HAS_BIAS != 0>;
 
 extern "C" __device__ const sf_cuda_launch KERNEL_LAUNCH = {
-    even_grid(shape::GROUPS, SMS / CLUSTER * CLUSTER, CLUSTER), THREADS, ring::SHARED, 1, CLUSTER, 0, 0};
+    ring::grid(SMS), THREADS, ring::SHARED, 1, ring::CLUSTER, 0, 0};
 
 /* Where a warp stands: what it has loaded, and what it has multiplied. */
 struct cursor {
@@ -59,100 +68,99 @@ struct cursor {
     int loaded = 0; /* batches of weight stage w */
     int read = 0;   /* the weight stage that is multiplied, and its batches */
     int used = 0;
-    int part = 0; /* batches of activation stage x */
-    bool held = false; /* a running wgmma still reads the activation stage before x */
+    bool held = false; /* a running wgmma may still read the activation stage before x */
 };
 
-/* The next batch's weights. */
-__device__ __forceinline__ void load_batch(const ring &r, cursor &p, uint4 (&a)[STEPS], int tile, int lane) {
+/* The next batch's weights, once they are there. */
+__device__ __forceinline__ unsigned await_weights(const ring &r, cursor &p, int tile) {
     if (p.loaded == 0) mbar_wait(r.w_full(p.w.stage), p.w.turn);
-    const unsigned weights = r.weights(p.w.stage) + (p.loaded * STEPS * T + tile) * format::STEP;
-#pragma unroll
-    for (int q = 0; q < STEPS; q++)
-        a[q] = format::from_shared(weights + q * T * format::STEP, lane);
+    const unsigned at = r.weights(p.w.stage) + tile / T * ring::RUN + (p.loaded * STEPS * T + tile % T) * format::STEP;
     if (++p.loaded == W_BATCHES) {
         p.w.next();
         p.loaded = 0;
     }
+    return at;
+}
+__device__ __forceinline__ uint4 load_step(unsigned weights, int step, int lane) {
+    return format::from_shared(weights + step * T * format::STEP, lane);
 }
 
-/* Queues a batch and waits for the one before. */
-__device__ __forceinline__ void multiply_batch(const ring &r, cursor &p, float (&d)[SUMS], const uint4 (&a)[STEPS],
-                                               int lane) {
-    if (p.part == 0) mbar_wait(r.r_full(p.x.stage), p.x.turn);
+/* Queues a batch; meanwhile fills `next` with the weights of two batches on: between the wgmmas, each of which holds its
+ * warp until the one before it has started. */
+template <bool MORE>
+__device__ __forceinline__ void batch(const ring &r, cursor &p, float (&d)[SUMS], const uint4 (&a)[STEPS],
+                                      uint4 (&next)[STEPS], int tile, int lane) {
+    const unsigned weights = MORE ? await_weights(r, p, tile) : 0;
+    mbar_wait(r.r_full(p.x.stage), p.x.turn);
     const unsigned long long b = wgmma_descriptor(r.rows(p.x.stage));
-    wgmma_begin();
 #pragma unroll
-    for (int q = 0; q < STEPS; q++) {
-        const int step = PARTS > 1 ? p.part * STEPS + q : q; /* in the stage: 32 bytes of a block of ROWS * 128 */
-        wgmma_step(d, a[q], b + step % 4 * 2 + step / 4 * (ROWS * 128 / 16));
+    for (int q = 0; q < STEPS; q++) { /* 32 bytes a step, in blocks of OWN_ROWS * 128 */
+        wgmma_begin();
+        wgmma_step(d, a[q], b + q % 4 * 2 + q / 4 * (OWN_ROWS * 128 / 16));
+        wgmma_commit();
+        if (q == 0) wgmma_wait<1>(); /* what `next` held has been multiplied */
+        if (MORE && q == 1) next[0] = load_step(weights, 0, lane);
+        if (MORE && q > 0) next[q] = load_step(weights, q, lane);
     }
-    wgmma_commit();
+    if (p.held) r.release_rows_before(p.x.stage, lane);
+    p.held = true;
+    p.x.next();
     /* the weights are in registers now for certain: their stage may be given back */
     if (++p.used == W_BATCHES) {
-        if (lane == 0) r.release_weights(p.read);
+        r.release_weights(p.read, lane);
         p.used = 0;
         if (++p.read == ring::W_STAGES) p.read = 0;
     }
-    wgmma_wait<1>();
-    if (p.part == 0 && p.held) r.release_rows_before(p.x.stage, lane);
-    if (++p.part == PARTS) {
-        p.part = 0;
-        p.held = true;
-        p.x.next();
-    }
 }
 
-/* All k of a group. The next batch is loaded before this one is queued: a wgmma whose weights are registers holds its
- * warp until it starts. */
+__device__ __forceinline__ void load_batch(const ring &r, cursor &p, uint4 (&a)[STEPS], int tile, int lane) {
+    const unsigned weights = await_weights(r, p, tile);
+#pragma unroll
+    for (int q = 0; q < STEPS; q++) a[q] = load_step(weights, q, lane);
+}
+
+/* All k of a unit. */
 __device__ __forceinline__ void multiply(const ring &r, cursor &p, float (&d)[SUMS], int tile, int lane) {
-    /* a loop that leaves one or three batches to its end; after one that leaves two ptxas serialises the wgmmas */
-    constexpr int FIRST = BATCHES % 3 == 2 ? 2 : 0, MAIN = (BATCHES - FIRST - 1) / 3 * 3;
-    constexpr int LEFT = BATCHES - FIRST - MAIN;
-    static_assert(BATCHES > 3, "k is too short");
+    constexpr int LOADING = BATCHES - 2, FIRST = LOADING % 3, MAIN = LOADING - FIRST;
+    static_assert(BATCHES > 4, "k is too short");
     uint4 a0[STEPS], a1[STEPS], a2[STEPS];
-    if constexpr (FIRST == 2) {
-        load_batch(r, p, a1, tile, lane);
-        load_batch(r, p, a2, tile, lane);
-        multiply_batch(r, p, d, a1, lane);
-    }
-    load_batch(r, p, a0, tile, lane);
-    if constexpr (FIRST == 2) multiply_batch(r, p, d, a2, lane);
+    if constexpr (FIRST == 2) load_batch(r, p, a1, tile, lane);
+    if constexpr (FIRST >= 1) load_batch(r, p, a2, tile, lane);
+    if constexpr (FIRST <= 1) load_batch(r, p, a0, tile, lane);
+    if constexpr (FIRST == 0) load_batch(r, p, a1, tile, lane);
+    if constexpr (FIRST == 2) batch<true>(r, p, d, a1, a0, tile, lane);
+    if constexpr (FIRST >= 1) batch<true>(r, p, d, a2, a1, tile, lane);
 #pragma unroll 1
     for (int s = 0; s < MAIN; s += 3) {
-        load_batch(r, p, a1, tile, lane);
-        multiply_batch(r, p, d, a0, lane);
-        load_batch(r, p, a2, tile, lane);
-        multiply_batch(r, p, d, a1, lane);
-        load_batch(r, p, a0, tile, lane);
-        multiply_batch(r, p, d, a2, lane);
+        batch<true>(r, p, d, a0, a2, tile, lane);
+        batch<true>(r, p, d, a1, a0, tile, lane);
+        batch<true>(r, p, d, a2, a1, tile, lane);
     }
-    if constexpr (LEFT == 3) load_batch(r, p, a1, tile, lane);
-    multiply_batch(r, p, d, a0, lane);
-    if constexpr (LEFT == 3) {
-        load_batch(r, p, a2, tile, lane);
-        multiply_batch(r, p, d, a1, lane);
-        multiply_batch(r, p, d, a2, lane);
-    }
+    batch<false>(r, p, d, a0, a2, tile, lane);
+    batch<false>(r, p, d, a1, a0, tile, lane);
+    wgmma_wait<0>();
+    r.release_rows_before(p.x.stage, lane);
+    p.held = false;
 }
 
 __device__ __forceinline__ void consume(const ring &r, const output &out) {
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, tile = warp < T ? warp : T - 1;
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, tile = warp < TILES ? warp : TILES - 1;
     cursor p;
-    for (int at = r.first(); at < shape::GROUPS; at += gridDim.x) {
+    for (int at = r.first(); at < ring::UNITS; at += r.step()) {
         float d[SUMS];
 #pragma unroll
         for (int i = 0; i < SUMS; i++) d[i] = 0.0f;
         multiply(r, p, d, tile, lane);
-        wgmma_wait<0>();
-        r.release_rows_before(p.x.stage, lane);
-        p.held = false;
-        if (warp >= T || !r.owned(at)) continue;
-        const int global = r.group(at) * T + tile, row = lane % 4 * 2;
+        if (warp >= TILES || !r.owned(at, tile / T)) continue;
+        const int global = r.group(at, tile / T) * T + tile % T, row = r.first_row() + lane % 4 * 2;
+        constexpr int AT_ONCE = OWN_ROWS < 64 ? OWN_ROWS / 8 : 8; /* what is read for them is in flight together */
 #pragma unroll
-        for (int j = 0; j < ROWS / 8; j++) out.take(d + j * 4, global, lane, j * 8 + row);
+        for (int j = 0; j < OWN_ROWS / 8; j += AT_ONCE) {
 #pragma unroll
-        for (int j = 0; j < ROWS / 8; j++) out.put(d + j * 4, global, lane, j * 8 + row);
+            for (int i = j; i < j + AT_ONCE; i++) out.take(d + i * 4, global, lane, i * 8 + row);
+#pragma unroll
+            for (int i = j; i < j + AT_ONCE; i++) out.put(d + i * 4, global, lane, i * 8 + row);
+        }
     }
 }
 
@@ -162,16 +170,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) KERNEL_NAME(sf_cuda_arg
     r.init(shared);
     pass_release();
     if (threadIdx.x >= WARPS * 32) {
+        if constexpr (HELPERS == 4) registers_lower<40>();
         if (threadIdx.x == WARPS * 32) r.stream_weights((const char *)a.weight);
         if (threadIdx.x == WARPS * 32 + 32) {
             pass_wait();
             r.stream_rows((const char *)a.extra);
         }
     } else {
+        if constexpr (HELPERS == 4) registers_raise<232>();
         pass_wait();
         const int rows = LOGIT_ROWS ? a.block->n_logits : a.block->rows;
         consume(r, output{a.out, a.bias, rows < ROWS ? rows : ROWS});
     }
     __syncwarp();
-    if (CLUSTER > 1) cluster_sync(); /* a neighbour may still write into this CTA's shared memory */
+    if (ring::CLUSTER > 1) cluster_sync(); /* a neighbour may still write into this CTA's shared memory */
 }

@@ -2,8 +2,8 @@
 //@ op gemm
 //@ backend cuda
 //@ class both
-//@ rows 129..
-//@ name w${BUCKET}
+//@ rows 513..
+//@ name w${ROWS}
 //@ order: k ascending from 0 in steps of 16 (wgmma k16), one fp32 accumulator per output, no split
 //@ param N          int = 6144 in 1..1048576 from op.n
 //@ param K          int = 4096 in 8..1048576 from op.k
@@ -14,7 +14,6 @@
 //@ param OUT_BF16   int = 0 in 0..1
 //@ param WEIGHT     enum bf16 = bf16
 //@ param T          int = 3 in 1..16 from op.tile              # the weight's packing; any serves
-//@ param BUCKET     int = 1024 in 256..1024 from bucket.rows   # 1024: so many rows or more
 //@ param FEATURES   int = 0 in 0..128                          # of a tile, 64 a warpgroup: 64 or 128; 0: chosen here
 //@ param ROWS       int = 256 in 64..256                       # of a tile: 64, 128 or 256
 //@ param CLUSTER    int = 2 in 1..2                            # CTAs that share the activations they load
@@ -24,7 +23,7 @@
 #define KERNEL_LAUNCH gemm_wide_default_launch
 #endif
 enum { N = 6144, K = 4096, HAS_BIAS = 0, LOGIT_ROWS = 0, SMS = 132, OUT_BF16 = 0 };
-enum { T = 3, BUCKET = 1024, FEATURES = 0, ROWS = 256, CLUSTER = 2 };
+enum { T = 3, FEATURES = 0, ROWS = 256, CLUSTER = 2 };
 enum { EPILOGUE_store, EPILOGUE_add, EPILOGUE_swiglu, EPILOGUE = EPILOGUE_store };
 enum { WEIGHT_bf16, WEIGHT = WEIGHT_bf16 };
 //@ end
@@ -35,8 +34,9 @@ enum { WEIGHT_bf16, WEIGHT = WEIGHT_bf16 };
 #include "snippets/hopper.cuh"
 
 constexpr int SHARED_MAX = 232448; /* bytes of a block on sm_90 */
-/* Tiles that leave no multiprocessor idle come before large ones. */
-constexpr bool MANY = (N + 127) / 128 * ((BUCKET + ROWS - 1) / ROWS) * 3 >= SMS * 2;
+/* Tiles that leave no multiprocessor idle, even at the fewest rows, come before large ones. */
+constexpr int LEAST = 513;
+constexpr bool MANY = (N + 127) / 128 * ((LEAST + ROWS - 1) / ROWS) * 3 >= SMS * 2;
 constexpr int WIDTH = FEATURES ? FEATURES : MANY ? 128 : 64;
 constexpr int GROUPS = WIDTH / 64, WARPS = GROUPS * 4, SUMS = ROWS / 2, THREADS = WARPS * 32 + 128;
 constexpr int STAGE = ROWS * 128, SPARE = (SHARED_MAX - 2048) / STAGE, STAGES = SPARE > 6 ? 6 : SPARE;
@@ -52,6 +52,7 @@ using output = gemm_out<N,
                         : OUT_BF16                    ? GEMM_STORE_BF16
                                                       : GEMM_STORE,
                         HAS_BIAS != 0>;
+static_assert(shape::BLOCKS > 3, "k is too short");
 /* Feature tiles, whole clusters of them. */
 constexpr int COLUMNS = (shape::TILES + WIDTH / 16 * CLUSTER - 1) / (WIDTH / 16 * CLUSTER);
 
@@ -135,60 +136,82 @@ struct cursor {
     }
 };
 
-__device__ __forceinline__ void load_block(uint4 (&a)[4], const char *weights, int block, int lane) {
-    const char *from = weights + (size_t)block * shape::BLOCK;
+__device__ __forceinline__ void load_block(uint4 (&a)[4], const char *from, int lane) {
 #pragma unroll
     for (int q = 0; q < 4; q++) a[q] = format::from_global(from + q * T * format::STEP, lane);
 }
 
-/* Multiplies by a; meanwhile next, free since the block before, is filled with the weights of two blocks on. */
-__device__ __forceinline__ void block_step(cursor &p, float (&d)[SUMS], uint4 (&a)[4], uint4 (&next)[4],
-                                           const char *weights, int block, int lane) {
+/* A warp's weights, read three blocks ahead and over the end of a tile into the next. */
+struct weight_place {
+    const char *now, *following;
+    __device__ __forceinline__ const char *at(int block) const {
+        return block < shape::BLOCKS ? now + (size_t)block * shape::BLOCK
+                                     : following + (size_t)(block - shape::BLOCKS) * shape::BLOCK;
+    }
+};
+
+/* Multiplies by a; meanwhile next, free since the block before, is filled with the weights of three blocks on. */
+__device__ __forceinline__ void block_step(cursor &p, float (&d)[SUMS], const uint4 (&a)[4], uint4 (&next)[4],
+                                           const weight_place &w, int block, int lane) {
+    const char *from = w.at(block + 3);
     mbar_wait(full_bar(p.base, p.x.stage), p.x.turn);
     const unsigned long long b = wgmma_descriptor(p.base + p.x.stage * STAGE);
-    wgmma_begin();
 #pragma unroll
-    for (int q = 0; q < 4; q++) wgmma_step(d, a[q], b + q * 2);
-    wgmma_commit();
-    wgmma_wait<1>();
+    for (int q = 0; q < 4; q++) {
+        wgmma_begin();
+        wgmma_step(d, a[q], b + q * 2);
+        wgmma_commit();
+        if (q > 0) continue;
+        wgmma_wait<1>(); /* the block before is done: what it read may be written */
+        load_block(next, from, lane);
+    }
     p.release(lane);
     p.held = p.x.stage;
     p.x.next();
-    load_block(next, weights, block + 2 < shape::BLOCKS ? block + 2 : shape::BLOCKS - 1, lane);
 }
 
-__device__ __forceinline__ void multiply(cursor &p, float (&d)[SUMS], const char *weights, int lane) {
-    constexpr int LEFT = shape::BLOCKS % 3, WHOLE = shape::BLOCKS - LEFT;
-    uint4 a0[4], a1[4], a2[4];
-    load_block(a0, weights, 0, lane);
-    load_block(a1, weights, shape::BLOCKS > 1, lane);
+/* The weights of the tile's first three blocks are in a; those of the next tile's are when it returns. */
+__device__ __forceinline__ void multiply(cursor &p, float (&d)[SUMS], uint4 (&a)[4][4], const weight_place &w, int lane) {
+    constexpr int LEFT = shape::BLOCKS % 4, WHOLE = shape::BLOCKS - LEFT;
 #pragma unroll
     for (int i = 0; i < SUMS; i++) d[i] = 0.0f;
 #pragma unroll 1
-    for (int b = 0; b < WHOLE; b += 3) {
-        block_step(p, d, a0, a2, weights, b, lane);
-        block_step(p, d, a1, a0, weights, b + 1, lane);
-        block_step(p, d, a2, a1, weights, b + 2, lane);
-    }
-    if constexpr (LEFT > 0) block_step(p, d, a0, a2, weights, WHOLE, lane);
-    if constexpr (LEFT > 1) block_step(p, d, a1, a0, weights, WHOLE + 1, lane);
+    for (int b = 0; b < WHOLE; b += 4)
+#pragma unroll
+        for (int i = 0; i < 4; i++) block_step(p, d, a[i], a[(i + 3) % 4], w, b + i, lane);
+#pragma unroll
+    for (int i = 0; i < LEFT; i++) block_step(p, d, a[i], a[(i + 3) % 4], w, WHOLE + i, lane);
     wgmma_wait<0>();
     p.release(lane);
     p.held = -1;
+    if constexpr (LEFT > 0) {
+        uint4 turned[3][4];
+#pragma unroll
+        for (int i = 0; i < 12; i++) turned[i / 4][i % 4] = a[(i / 4 + LEFT) % 4][i % 4];
+#pragma unroll
+        for (int i = 0; i < 12; i++) a[i / 4][i % 4] = turned[i / 4][i % 4];
+    }
 }
 
 __device__ __forceinline__ void consume(unsigned base, const char *packed, const tiles &t,
                                         const output &out) {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     cursor p{base};
+    weight_place w;
+    uint4 a[4][4];
+    w.following = tile_weights(packed, t.tile(t.first()) + warp);
+#pragma unroll
+    for (int i = 0; i < 3; i++) load_block(a[i], w.following + (size_t)i * shape::BLOCK, lane);
     for (int at = t.first(); at < t.count; at += t.step()) {
-        const int tile = t.tile(at) + warp;
+        const int tile = t.tile(at) + warp, then = at + t.step();
+        w.now = w.following;
+        w.following = then < t.count ? tile_weights(packed, t.tile(then) + warp) : w.now;
         float d[SUMS];
-        multiply(p, d, tile_weights(packed, tile), lane);
+        multiply(p, d, a, w, lane);
         if (tile >= shape::TILES) continue;
         const int row = t.row(at) + lane % 4 * 2;
 #pragma unroll
-        for (int j = 0; j < ROWS / 8; j += 8) { /* 32 reads of a residual in flight */
+        for (int j = 0; j < ROWS / 8; j += 8) { /* 32 reads in flight */
 #pragma unroll
             for (int i = j; i < j + 8; i++) out.take(d + i * 4, tile, lane, row + i * 8);
 #pragma unroll

@@ -9,13 +9,13 @@
 //@ param KV_HEADS int = 8 in 1..1024 from model.kv_heads
 //@ param HEAD_DIM int = 128 in 64..128 from model.head_dim
 //@ param PAGE     int = 64 in 64..64 from config.kv_page
-//@ param GRID     int = 264 in 1..65536
+//@ param GRID     int = 660 in 1..65536
 //@ prelude
 #ifndef KERNEL_NAME
 #define KERNEL_NAME   rope_append_cuda_default
 #define KERNEL_LAUNCH rope_append_cuda_default_launch
 #endif
-enum { HEADS = 32, KV_HEADS = 8, HEAD_DIM = 128, PAGE = 64, GRID = 264 };
+enum { HEADS = 32, KV_HEADS = 8, HEAD_DIM = 128, PAGE = 64, GRID = 660 };
 //@ end
 #include "snippets/block.cuh"
 #include "snippets/kv.cuh"

@@ -30,10 +30,13 @@ struct row_stats {
     u64 best;
     float log_sum;
     bool bad; /* a NaN, an infinity above, or nothing but -inf */
-    __device__ __forceinline__ float logprob(float x) const { return __fsub_rn(__fsub_rn(x, ranked_value(best)), log_sum); }
+    __device__ __forceinline__ float logprob(float x) const {
+        return __fsub_rn(__fsub_rn(__fadd_rn(x, 0.0f), ranked_value(best)), log_sum);
+    }
 };
 
-__device__ __forceinline__ row_stats measure(const row_part &p, const float *x) {
+/* The block's share of a row: into shared memory, and its greatest and its sum into the row's slots. */
+__device__ __forceinline__ void measure(const row_part &p, const float *x, row_slots *slots) {
     bool bad = false;
     best_value best;
 #pragma unroll 4
@@ -46,18 +49,20 @@ __device__ __forceinline__ row_stats measure(const row_part &p, const float *x) 
     bad = __syncthreads_or(bad) != 0;
     const u64 own = block_max(best.rank(), p.s->scratch);
     const float sum = part_sum(p, p.n > 0 ? ranked_value(own) : -SF_INF);
-    if (threadIdx.x == 0) {
-        p.s->best = p.n > 0 ? own : 0;
-        p.s->sum_bad = (u64)(unsigned)__float_as_int(sum) << 32 | (unsigned)bad;
-    }
-    cluster_meet();
+    if (threadIdx.x != 0) return;
+    slots->best = p.n > 0 ? own : 0;
+    slots->sum_bad = (u64)(unsigned)__float_as_int(sum) << 32 | (unsigned)bad;
+}
+
+/* Of all blocks' shares, once they have met; sums in the order of the blocks. */
+__device__ __forceinline__ row_stats together(const row_slots *slots) {
     row_stats r;
     float total = 0.0f;
-    r.best = cluster_best(&p.s->best);
+    r.best = cluster_best(&slots->best);
     const float max = ranked_value(r.best);
     r.bad = max == -SF_INF;
     for (int b = 0; b < CLUSTER; b++) {
-        const u64 part = cluster_read(&p.s->best, b), other = cluster_read(&p.s->sum_bad, b);
+        const u64 part = cluster_read(&slots->best, b), other = cluster_read(&slots->sum_bad, b);
         r.bad = r.bad || (other & 1);
         if (part != 0)
             total = __fadd_rn(total, __fmul_rn(__int_as_float((int)(other >> 32)),
@@ -161,12 +166,32 @@ __device__ __forceinline__ void merge_top(const row_part &p, const row_stats &r,
     out->top_logprob[above] = r.logprob(ranked_value(own));
 }
 
-__device__ __forceinline__ void sample_row(const sf_cuda_args &a, const row_part &p, int row) {
+/* Nothing is asked but the likeliest token. */
+__device__ __forceinline__ bool plain(const sf_cuda_sample &s) {
+    return s.draw && !(s.temperature > 0.0f) && s.n_top == 0 && s.target < 0 && !row_adjusted(s);
+}
+
+/* One warp of one block does the rest of such a row. */
+__device__ __forceinline__ void finish_plain(const row_slots *slots, row_out *out, int *drawn) {
+    const row_stats r = together(slots);
+    if (threadIdx.x % 32 != 0) return;
+    const int token = r.bad ? -1 : ranked_id(r.best);
+    out->token = token;
+    out->logprob = token >= 0 ? r.logprob(ranked_value(r.best)) : 0.0f;
+    out->rank = token >= 0;
+    out->target_logprob = 0.0f;
+    out->target_rank = 0;
+    out->n_top = 0;
+    out->bad = r.bad;
+    if (drawn) *drawn = token;
+}
+
+__device__ __forceinline__ void sample_row(const sf_cuda_args &a, const row_part &p, const row_slots *slots, int row) {
     const sf_cuda_sample &s = block_samples(a.block)[row];
     const float *x = (const float *)a.in + (size_t)row * VOCAB;
     row_out *out = (row_out *)a.extra + row;
     if (threadIdx.x == 0) p.s->touched = 0;
-    const row_stats r = measure(p, x + p.first);
+    const row_stats r = together(slots);
     const int n_top = r.bad ? 0 : min(s.n_top, (int)VOCAB), target = r.bad ? -1 : s.target;
     unsigned before = 0;
     if (target >= 0) before = part_before(p, p.s->z, x[target], target);
@@ -202,8 +227,17 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(BLO
     p.n = max(0, min((int)SLICE, (int)VOCAB - p.first));
     pass_release();
     pass_wait();
+    /* slots of two rows in turn: who has met for the next row is done with this one's */
     for (int row = (int)blockIdx.x / CLUSTER; row < a.block->n_logits; row += GRID / CLUSTER) {
-        sample_row(a, p, row);
-        cluster_meet(); /* others have read what the next row writes */
+        row_slots *slots = &p.s->slots[row / (GRID / CLUSTER) % 2];
+        measure(p, (const float *)a.in + (size_t)row * VOCAB + p.first, slots);
+        cluster_meet();
+        if (!plain(block_samples(a.block)[row])) {
+            sample_row(a, p, slots, row);
+            cluster_meet(); /* others have read what the next row writes */
+        } else if (p.rank == row % CLUSTER && threadIdx.x < 32) {
+            finish_plain(slots, (row_out *)a.extra + row, a.out ? (int *)a.out + row : (int *)0);
+        }
     }
+    cluster_meet(); /* a block's shared memory is read until here */
 }

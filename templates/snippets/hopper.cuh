@@ -29,6 +29,15 @@ __device__ __forceinline__ void bulk_stream(unsigned to, const void *from, int b
                  : "memory");
 }
 
+/* As bulk_stream, to the same place of every CTA in the mask, each told by its own barrier. */
+__device__ __forceinline__ void bulk_stream_to(unsigned to, const void *from, int bytes, unsigned bar,
+                                               unsigned long long policy, unsigned mask) {
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_hint "
+                 "[%0], [%1], %2, [%3], %4, %5;" ::"r"(to),
+                 "l"(from), "r"(bytes), "r"(bar), "h"((unsigned short)mask), "l"(policy)
+                 : "memory");
+}
+
 /* A tensor's map lies in global memory and was written before the pass. */
 __device__ __forceinline__ void tensor_map_acquire(const void *map) {
     asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;\n"

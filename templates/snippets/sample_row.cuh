@@ -24,6 +24,11 @@ static_assert(sizeof(row_out) == 188, "the host's layout");
 enum { SEEN_HALVES = CONTEXT < 32768, SEEN_PROMPT = SEEN_HALVES ? 1 << 15 : 1 << 30 };
 static_assert(SLICE <= 65536, "list holds 16-bit places");
 
+/* A block's share of a row: its greatest raw logit, 0 where it has none; its sum of exp, above a bit for what is no number. */
+struct row_slots {
+    u64 best, sum_bad;
+};
+
 /* u64 words are what other blocks read; each is written once a row. */
 struct row_shared {
     float z[SLICE]; /* logits, then adjusted, filtered; a block's ids alone */
@@ -31,7 +36,8 @@ struct row_shared {
         unsigned seen[SEEN_HALVES ? SLICE / 2 : SLICE];
         unsigned short list[SLICE]; /* places in z that a selection looks at */
     };
-    u64 best, sum_bad, adjusted, drawn, ranks, equal, mass, top[TOP_MAX];
+    row_slots slots[2];
+    u64 adjusted, drawn, ranks, equal, mass, top[TOP_MAX];
     u64 hist[2][256], bins[256], merged[CLUSTER * TOP_MAX];
     u64 groups[64], floor, scratch[BLOCK_WARPS], above;
     float sums[BLOCK_WARPS];
