@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#define BLOCK_MAX 32 /* elements of the longest block that is readable */
+#define BLOCK_MAX 256 /* elements of the longest block that is readable */
 
 typedef void dequant_fn(const uint8_t *p, size_t blocks, float *out);
 
@@ -77,6 +77,91 @@ static void dequant_q4_1(const uint8_t *p, size_t blocks, float *out) {
     }
 }
 
+/* d, 32 fifth bits, 16 bytes: low nibbles are elements 0..15, high ones 16..31 */
+static void dequant_q5_0(const uint8_t *p, size_t blocks, float *out) {
+    for (size_t b = 0; b < blocks; b++, p += 22, out += 32) {
+        float d = half(p);
+        uint32_t high = sf_load_u32(p + 2);
+        for (int i = 0; i < 16; i++) {
+            int low = p[6 + i] & 15, upper = p[6 + i] >> 4;
+            out[i] = d * (float)((low | (int)(high >> i & 1) << 4) - 16);
+            out[16 + i] = d * (float)((upper | (int)(high >> (16 + i) & 1) << 4) - 16);
+        }
+    }
+}
+
+/* d, m, then as above */
+static void dequant_q5_1(const uint8_t *p, size_t blocks, float *out) {
+    for (size_t b = 0; b < blocks; b++, p += 24, out += 32) {
+        float d = half(p), m = half(p + 2);
+        uint32_t high = sf_load_u32(p + 4);
+        for (int i = 0; i < 16; i++) {
+            int low = p[8 + i] & 15, upper = p[8 + i] >> 4;
+            out[i] = d * (float)(low | (int)(high >> i & 1) << 4) + m;
+            out[16 + i] = d * (float)(upper | (int)(high >> (16 + i) & 1) << 4) + m;
+        }
+    }
+}
+
+/* The 6-bit scale and minimum of group i (of 8) of a k-quant: 12 bytes hold the low 6 bits of the first four
+ * scales and minima, then nibbles of the last four, whose upper two bits are those of the first eight bytes.
+ */
+static void scale_min(const uint8_t *p, int i, float *scale, float *min) {
+    if (i < 4) {
+        *scale = (float)(p[i] & 63);
+        *min = (float)(p[i + 4] & 63);
+    } else {
+        *scale = (float)((p[i + 4] & 15) | (p[i - 4] >> 6) << 4);
+        *min = (float)((p[i + 4] >> 4) | (p[i] >> 6) << 4);
+    }
+}
+
+/* d, dmin, 12 bytes of scales and minima, 128 bytes: each 32 hold the nibbles of two groups of 32 */
+static void dequant_q4_k(const uint8_t *p, size_t blocks, float *out) {
+    for (size_t b = 0; b < blocks; b++, p += 144) {
+        float d = half(p), dmin = half(p + 2);
+        for (int g = 0; g < 8; g++, out += 32) {
+            const uint8_t *q = p + 16 + g / 2 * 32;
+            float scale, min;
+            scale_min(p + 4, g, &scale, &min);
+            scale *= d;
+            min *= dmin;
+            for (int i = 0; i < 32; i++)
+                out[i] = scale * (float)(q[i] >> (g % 2 * 4) & 15) - min;
+        }
+    }
+}
+
+/* d, dmin, scales and minima, 32 bytes whose bit g is the fifth bit of group g, nibbles as above */
+static void dequant_q5_k(const uint8_t *p, size_t blocks, float *out) {
+    for (size_t b = 0; b < blocks; b++, p += 176) {
+        float d = half(p), dmin = half(p + 2);
+        for (int g = 0; g < 8; g++, out += 32) {
+            const uint8_t *high = p + 16, *q = p + 48 + g / 2 * 32;
+            float scale, min;
+            scale_min(p + 4, g, &scale, &min);
+            scale *= d;
+            min *= dmin;
+            for (int i = 0; i < 32; i++)
+                out[i] = scale * (float)((q[i] >> (g % 2 * 4) & 15) | (high[i] >> g & 1) << 4) - min;
+        }
+    }
+}
+
+/* 128 bytes of low nibbles (each 64: 64 low ones, then 64 high ones), 64 bytes of upper pairs of bits (each
+ * 32: four groups of 32), 16 x int8 scales, d */
+static void dequant_q6_k(const uint8_t *p, size_t blocks, float *out) {
+    for (size_t b = 0; b < blocks; b++, p += 210, out += 256) {
+        float d = half(p + 208);
+        for (int i = 0; i < 256; i++) {
+            int in = i % 128, low = p[i / 128 * 64 + in % 64] >> (in / 64 * 4) & 15;
+            int high = p[128 + i / 128 * 32 + in % 32] >> (in / 32 * 2) & 3;
+            float scale = d * (float)(int8_t)p[192 + i / 16];
+            out[i] = scale * (float)((low | high << 4) - 32);
+        }
+    }
+}
+
 /* The types of the format (ggml.h): elements and bytes of a block; fn where it is readable. */
 static const struct {
     const char *name;
@@ -87,14 +172,16 @@ static const struct {
     [SF_GGML_F16] = {"F16", 1, 2, dequant_f16},
     [SF_GGML_Q4_0] = {"Q4_0", 32, 18, dequant_q4_0},
     [SF_GGML_Q4_1] = {"Q4_1", 32, 20, dequant_q4_1},
-    [6] = {"Q5_0", 32, 22, NULL},
-    [7] = {"Q5_1", 32, 24, NULL},
+    [SF_GGML_Q5_0] = {"Q5_0", 32, 22, dequant_q5_0},
+    [SF_GGML_Q5_1] = {"Q5_1", 32, 24, dequant_q5_1},
     [SF_GGML_Q8_0] = {"Q8_0", 32, 34, dequant_q8_0},
+    [9] = {"Q8_1", 32, 40, NULL},
     [10] = {"Q2_K", 256, 84, NULL},
     [11] = {"Q3_K", 256, 110, NULL},
-    [12] = {"Q4_K", 256, 144, NULL},
-    [13] = {"Q5_K", 256, 176, NULL},
-    [14] = {"Q6_K", 256, 210, NULL},
+    [SF_GGML_Q4_K] = {"Q4_K", 256, 144, dequant_q4_k},
+    [SF_GGML_Q5_K] = {"Q5_K", 256, 176, dequant_q5_k},
+    [SF_GGML_Q6_K] = {"Q6_K", 256, 210, dequant_q6_k},
+    [15] = {"Q8_K", 256, 292, NULL}, /* of activations; never in a checkpoint */
     [16] = {"IQ2_XXS", 256, 66, NULL},
     [17] = {"IQ2_XS", 256, 74, NULL},
     [18] = {"IQ3_XXS", 256, 98, NULL},

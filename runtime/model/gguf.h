@@ -15,7 +15,12 @@ typedef enum sf_ggml_type { /* values of the file format */
                             SF_GGML_F16 = 1,
                             SF_GGML_Q4_0 = 2,
                             SF_GGML_Q4_1 = 3,
+                            SF_GGML_Q5_0 = 6,
+                            SF_GGML_Q5_1 = 7,
                             SF_GGML_Q8_0 = 8,
+                            SF_GGML_Q4_K = 12,
+                            SF_GGML_Q5_K = 13,
+                            SF_GGML_Q6_K = 14,
                             SF_GGML_BF16 = 30
 } sf_ggml_type;
 
@@ -57,7 +62,9 @@ SF_CHECKED sf_code sf_gguf_get_strs(const sf_gguf *g, const char *key, sf_str **
 SF_CHECKED sf_code sf_gguf_get_i32s(const sf_gguf *g, const char *key, int32_t **out, size_t *n, sf_err *err);
 
 /* Dequantises `count` consecutive elements of one row (first element `from`, a multiple of the block length)
- * to fp32. Formulas: ggml's quants (block of 32: Q8_0 = d*q; Q4_0 = d*(q-8); Q4_1 = d*q + m; d, m are fp16).
+ * to fp32. Formulas: ggml's quants (block of 32: Q8_0 = d*q; Q4_0 = d*(q-8); Q4_1 = d*q + m;
+ * Q5_0 = d*(q-16); Q5_1 = d*q + m; block of 256: Q4_K, Q5_K = (d*s)*q - dmin*m, s and m of each 32; Q6_K =
+ * (d*s)*(q-32), s of each 16; d, dmin and the m of blocks of 32 are fp16).
  * Errors: SF_UNSUPPORTED names tensor and type. */
 SF_CHECKED sf_code sf_gguf_dequant(const sf_gguf_tensor *t, uint64_t row, uint64_t from, uint64_t count,
                                    float *out, sf_err *err);

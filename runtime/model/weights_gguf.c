@@ -49,8 +49,10 @@ static sf_code check_tensor(const sf_gguf *g, const sf_weight_desc *d, const sf_
                     sf_ggml_type_name(t->type), expected);
     }
     if (!sf_ggml_type_readable(t->type)) {
-        return FAIL(g, SF_UNSUPPORTED, "tensor %s is %s (%u), expected F32, F16, BF16, Q8_0, Q4_0 or Q4_1",
-                    t->name, sf_ggml_type_name(t->type), t->type);
+        return FAIL(
+            g, SF_UNSUPPORTED,
+            "tensor %s is %s (%u), expected F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K or Q6_K",
+            t->name, sf_ggml_type_name(t->type), t->type);
     }
     bool plain = t->type == SF_GGML_F32 || t->type == SF_GGML_F16 || t->type == SF_GGML_BF16;
     if (is_vector(d) && !plain) {

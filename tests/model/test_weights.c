@@ -240,10 +240,11 @@ static void shapes_and_types_are_refused_by_tensor(void **state) {
     expect_error(TENSOR("blk.1.attn_norm.weight", 0, 8, SF_GGML_F32), SF_FORMAT,
                  "tensor blk.1.attn_norm.weight is [8] F32, expected [7]");
     expect_error(TENSOR("blk.0.attn_v.weight", 4, 7, 25), SF_UNSUPPORTED,
-                 "tensor blk.0.attn_v.weight is I16 (25), expected F32, F16, BF16, Q8_0, Q4_0 or Q4_1");
-    expect_error(
-        TENSOR("blk.0.attn_v.weight", 4, 7, 77), SF_UNSUPPORTED,
-        "tensor blk.0.attn_v.weight is an unknown type (77), expected F32, F16, BF16, Q8_0, Q4_0 or Q4_1");
+                 "tensor blk.0.attn_v.weight is I16 (25), expected F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, "
+                 "Q5_1, Q4_K, Q5_K or Q6_K");
+    expect_error(TENSOR("blk.0.attn_v.weight", 4, 7, 77), SF_UNSUPPORTED,
+                 "tensor blk.0.attn_v.weight is an unknown type (77), expected F32, F16, BF16, Q8_0, Q4_0, "
+                 "Q4_1, Q5_0, Q5_1, Q4_K, Q5_K or Q6_K");
 }
 
 static void missing_and_surplus_tensors_are_refused_by_name(void **state) {

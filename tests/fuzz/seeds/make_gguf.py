@@ -7,7 +7,8 @@ import numpy as np
 from gguf import GGMLQuantizationType as T
 from gguf import GGUFWriter
 
-KINDS = {T.F32: 4 * 32, T.F16: 2 * 32, T.BF16: 2 * 32, T.Q8_0: 34, T.Q4_0: 18, T.Q4_1: 20}
+KINDS = {T.F32: 4 * 32, T.F16: 2 * 32, T.BF16: 2 * 32, T.Q8_0: 34, T.Q4_0: 18, T.Q4_1: 20, T.Q5_0: 22, T.Q5_1: 24,
+         T.Q4_K: 144, T.Q5_K: 176, T.Q6_K: 210}
 
 
 def main():

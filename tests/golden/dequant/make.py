@@ -49,6 +49,28 @@ def blocks(halves, quants, n_random):
     return np.stack(out).reshape(len(out) * 32 // ROW, -1)
 
 
+def k_blocks(heads, bodies, before):
+    """Blocks of 256: halves as above, `before` says whether they stand before the body (Q4_K, Q5_K) or after it (Q6_K)."""
+    out = []
+    for i, h in enumerate(heads):
+        half, body = np.array(h, "<u2").view(np.uint8), bodies(i)
+        out.append(np.concatenate([half, body] if before else [body, half]))
+    return np.stack(out)
+
+
+def k_heads(halves, n_random):
+    heads = [[s] * halves for s in SCALES]
+    if halves == 2:
+        heads += [[s, m] for s in (0x0001, 0x7BFF, 0xFBFF, 0x3C00, 0x7C00) for m in (0x8001, 0xFBFF, 0x0400, 0xFC00)]
+    return heads + [[finite_half(lcg(2)) for _ in range(halves)] for _ in range(n_random)]
+
+
+def k_body(quants):
+    """Every byte in turn, then bytes of the generator."""
+    every = np.arange(256, dtype=np.uint8)
+    return lambda i: np.resize(np.roll(every, -quants * i), quants) if i % 2 == 0 else lcg(quants)
+
+
 def floats(exponent_bits, mantissa_bits):
     """Both signs, every exponent, mantissas at the ends and in the middle; no NaN."""
     top = 2**exponent_bits - 1
@@ -68,6 +90,11 @@ def main():
         "q8_0": (T.Q8_0, blocks(1, 32, 24)),
         "q4_0": (T.Q4_0, blocks(1, 16, 24)),
         "q4_1": (T.Q4_1, blocks(2, 16, 24)),
+        "q5_0": (T.Q5_0, blocks(1, 20, 24)),
+        "q5_1": (T.Q5_1, blocks(2, 20, 24)),
+        "q4_k": (T.Q4_K, k_blocks(k_heads(2, 8), k_body(140), True)),
+        "q5_k": (T.Q5_K, k_blocks(k_heads(2, 8), k_body(172), True)),
+        "q6_k": (T.Q6_K, k_blocks(k_heads(1, 8), k_body(208), False)),
     }
     with np.errstate(all="ignore"):
         for name, (kind, data) in raw.items():
