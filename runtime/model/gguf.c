@@ -1,13 +1,10 @@
 #include "model/gguf.h"
 #include "model/gguf_priv.h"
+#include "model/map.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define FAIL(g, code, ...) SF_FAIL_AT(err, code, ((sf_loc){(g)->path, 0, 0}), __VA_ARGS__)
 
@@ -38,33 +35,11 @@ int sf_str_compare(sf_str a, sf_str b) {
 /* The mapping lives until close. A file that another process cuts while it is mapped raises SIGBUS on access:
  * a checkpoint must be replaced by renaming, never written in place. */
 static sf_code map_file(sf_gguf *g, sf_err *err) {
-    sf_code rc = SF_OK;
-    struct stat st;
-    int fd = open(g->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not block the open */
-    if (fd < 0) return FAIL(g, SF_IO, "%s", strerror(errno));
-    if (fstat(fd, &st) != 0) {
-        rc = FAIL(g, SF_IO, "%s", strerror(errno));
-        goto done;
-    }
-    if (!S_ISREG(st.st_mode)) {
-        rc = FAIL(g, SF_IO, "not a regular file");
-        goto done;
-    }
-    if (st.st_size == 0) {
-        rc = FAIL(g, SF_FORMAT, "not a GGUF file: it is empty");
-        goto done;
-    }
-    g->len = (size_t)st.st_size;
-    void *base = mmap(NULL, g->len, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (base == MAP_FAILED) {
-        rc = FAIL(g, SF_IO, "mapping %zu bytes: %s", g->len, strerror(errno));
-        goto done;
-    }
-    g->base = base;
-    g->mapped = true;
-done:
-    close(fd);
-    return rc;
+    sf_err why = {0};
+    sf_code rc = sf_map_file(g->path, &g->base, &g->len, &why);
+    g->mapped = rc == SF_OK;
+    if (rc == SF_OK) return SF_OK;
+    return FAIL(g, rc, "%s%s", rc == SF_FORMAT ? "not a GGUF file: " : "", why.msg);
 }
 
 static sf_code open_common(const char *path, const void *bytes, size_t len, sf_gguf **out, sf_err *err) {
