@@ -143,7 +143,7 @@ static void cuda_destroy(sf_device *base) {
     free(d);
 }
 
-static const sf_device_ops cuda_ops = {
+const sf_device_ops sf_cuda_ops = {
     .launch = cuda_launch, .sync = cuda_sync, .kv_read = cuda_kv_read, .destroy = cuda_destroy};
 
 static sf_code check_gpu(const sf_cuda *d, sf_err *err) {
@@ -174,7 +174,7 @@ sf_code sf_cuda_open(const sf_plan *plan, const sf_cuda_config *cfg, sf_device *
                        cfg->n_pages, cfg->threads, SF_CUDA_PARTS_MAX);
     sf_cuda *d = calloc(1, sizeof *d);
     if (!d) return SF_FAIL(err, SF_NOMEM, "a device record needs %zu bytes", sizeof *d);
-    d->base = (sf_device){.ops = &cuda_ops, .plan = plan, .n_pages = cfg->n_pages, .feeds = true};
+    d->base = (sf_device){.ops = &sf_cuda_ops, .plan = plan, .n_pages = cfg->n_pages, .feeds = true};
     d->cfg = *cfg;
     d->kv_cache_page = -1;
     const sf_code rc = open_parts(d, err);

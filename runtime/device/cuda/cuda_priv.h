@@ -66,6 +66,8 @@ typedef struct sf_cuda {
     int kv_cache_page;  /* -1: none */
 } sf_cuda;
 
+extern const sf_device_ops sf_cuda_ops;
+
 /* Device memory for the device's life. what names it in errors. Errors: SF_NOMEM with the size. */
 SF_CHECKED sf_code sf_cuda_get(sf_cuda *d, const char *what, size_t bytes, bool zero, CUdeviceptr *out,
                                sf_err *err);

@@ -1,0 +1,332 @@
+/* The CUDA device over a driver whose GPU is host memory: shapes, flights, weights, what runs out. */
+#include "cuda/cuda_test.h"
+#include "cuda/fake_driver.h"
+
+#include "base/pool.h"
+#include "device/cuda/cuda_priv.h"
+
+enum { HIDDEN = 64, LAYERS = 2, VOCAB = 96, ROWS = 128, LOGITS = 16, PAGES = 8 };
+enum { K_EMBED, K_NORM, K_GEMM, K_ROPE, K_ATTENTION, K_LONG, K_SAMPLE, KERNELS };
+
+#define PART(tensor, rows)                                                                                   \
+    {                                                                                                        \
+        { tensor, rows, SF_ROLE_PLAIN, NULL }                                                                \
+    }
+static const sf_weight_desc weights[] = {
+    {"embed", SF_W_BF16_MMA, false, false, VOCAB, HIDDEN, 1, PART("e", VOCAB), 2},
+    {"norm", SF_W_F32, true, false, 1, HIDDEN, 1, PART("n", HIDDEN), 0},
+    {"qkv", SF_W_BF16_MMA, true, false, 3 * HIDDEN, HIDDEN, 1, PART("q", 3 * HIDDEN), 1},
+    {"final", SF_W_F32, false, false, 1, HIDDEN, 1, PART("f", HIDDEN), 0},
+};
+#define ROUTE(name, k) static const sf_route name[] = {{ROWS, k, 1}}
+ROUTE(r_embed, K_EMBED);
+ROUTE(r_norm, K_NORM);
+ROUTE(r_gemm, K_GEMM);
+ROUTE(r_rope, K_ROPE);
+ROUTE(r_attention, K_ATTENTION);
+ROUTE(r_sample, K_SAMPLE);
+static const sf_route r_long[] = {{64, -1, 0}, {ROWS, K_LONG, 1}};
+#define OP(name, op, scope, in, out, weight, n, routes, count)                                               \
+    {                                                                                                        \
+        name, op, scope, in, out, weight, -1, n, HIDDEN, 0, 0, 0, {count, count}, {                          \
+            routes, routes                                                                                   \
+        }                                                                                                    \
+    }
+static const sf_op_desc ops[] = {
+    OP("embed", SF_OP_EMBED, SF_SCOPE_PRE, SF_BUF_TOKENS, SF_BUF_X, 0, HIDDEN, r_embed, 1),
+    OP("norm", SF_OP_RMSNORM, SF_SCOPE_LAYER, SF_BUF_X, SF_BUF_H, 1, HIDDEN, r_norm, 1),
+    OP("qkv", SF_OP_GEMM, SF_SCOPE_LAYER, SF_BUF_H, SF_BUF_QKV, 2, 3 * HIDDEN, r_gemm, 1),
+    OP("rope", SF_OP_ROPE_APPEND, SF_SCOPE_LAYER, SF_BUF_QKV, SF_BUF_Q, -1, HIDDEN, r_rope, 1),
+    OP("attention", SF_OP_ATTENTION, SF_SCOPE_LAYER, SF_BUF_Q, SF_BUF_ATTN, -1, HIDDEN, r_attention, 1),
+    OP("long", SF_OP_ATTENTION_LONG, SF_SCOPE_LAYER, SF_BUF_Q, SF_BUF_ATTN, -1, HIDDEN, r_long, 2),
+    OP("final", SF_OP_RMSNORM, SF_SCOPE_HEAD, SF_BUF_X, SF_BUF_H, 3, HIDDEN, r_norm, 1),
+    OP("head", SF_OP_GEMM, SF_SCOPE_HEAD, SF_BUF_H, SF_BUF_LOGITS, 0, VOCAB, r_gemm, 1),
+    OP("sample", SF_OP_SAMPLE, SF_SCOPE_HEAD, SF_BUF_LOGITS, SF_BUF_NONE, -1, 1, r_sample, 1),
+};
+enum { LAYER_OPS = 4, HEAD_OPS = 3 }; /* launches; one more a layer where segments may be long */
+static const sf_bucket buckets[] = {{8, {1, 1}}, {ROWS, {1, 1}}};
+static const sf_plan plan = {
+    .engine = "tiny-cuda",
+    .backend = "cuda",
+    .arch = "sm_90a",
+    .model = {.vocab = VOCAB,
+              .hidden = HIDDEN,
+              .layers = LAYERS,
+              .heads = 1,
+              .kv_heads = 1,
+              .head_dim = 64,
+              .rope_theta = 10000,
+              .rope_kind = "default"},
+    .page_size = 64,
+    .max_rows = ROWS,
+    .max_logit_rows = LOGITS,
+    .max_context = 256,
+    .n_weights = 4,
+    .n_ops = 9,
+    .n_kernels = KERNELS,
+    .n_buckets = 2,
+    .weights = weights,
+    .ops = ops,
+    .buckets = buckets,
+    .bufs = {{SF_BUF_NONE, "none", SF_F32, 0, false},
+             {SF_BUF_TOKENS, "tokens", SF_I32, 1, false},
+             {SF_BUF_X, "x", SF_F32, HIDDEN, false},
+             {SF_BUF_H, "h", SF_BF16, HIDDEN, false},
+             {SF_BUF_QKV, "qkv", SF_F32, 3 * HIDDEN, false},
+             {SF_BUF_Q, "q", SF_BF16, HIDDEN, false},
+             {SF_BUF_ATTN, "attn", SF_BF16, HIDDEN, false},
+             {SF_BUF_ACT, "act", SF_BF16, HIDDEN, false},
+             {SF_BUF_LOGITS, "logits", SF_F32, VOCAB, true}},
+};
+
+static sf_cuda *device; /* the tests' own */
+static sf_weights *loaded;
+
+/* A device with kernels that need no compiler. */
+static sf_cuda *make(size_t memory) {
+    sf_cuda *d = calloc(1, sizeof *d);
+    assert_non_null(d);
+    d->base = (sf_device){.ops = &sf_cuda_ops, .plan = &plan, .n_pages = PAGES, .feeds = true};
+    d->cfg = (sf_cuda_config){.n_pages = PAGES, .max_seqs = 4, .threads = 2};
+    d->kv_cache_page = -1;
+    fake_driver_init(&d->cu, memory);
+    d->gpu = (sf_gpu){.cu = &d->cu, .name = "Fake"};
+    fake.streams = 1; /* the GPU's own */
+    d->kernels = calloc(KERNELS, sizeof *d->kernels);
+    assert_non_null(d->kernels);
+    for (int i = 0; i < KERNELS; i++)
+        d->kernels[i] = (sf_cuda_kernel){.name = "k", .launch = {.grid = 100, .threads = 32}};
+    d->kernels[K_SAMPLE].launch.row_blocks = 8;
+    d->kernels[K_ATTENTION].launch.workspace = 4096;
+    return d;
+}
+
+static int open_device(void **state) {
+    (void)state;
+    sf_err err = {.msg = ""};
+    sf_pool *pool = NULL;
+    device = make((size_t)64 << 20);
+    assert_int_equal(sf_cuda_memory_open(device, &err), SF_OK);
+    const sf_weights_sink sink = sf_cuda_sink(&device->base);
+    assert_int_equal(sf_pool_create(1, &pool, &err), SF_OK);
+    assert_int_equal(sf_weights_random(&plan, 7, pool, false, &sink, &loaded, &err), SF_OK);
+    sf_pool_destroy(pool);
+    assert_int_equal(sf_cuda_ready(&device->base, loaded, &err), SF_OK);
+    return 0;
+}
+
+static int close_device(void **state) {
+    (void)state;
+    device->base.ops->destroy(&device->base);
+    sf_weights_destroy(loaded);
+    assert_int_equal(fake.allocs + fake.host_allocs + fake.events + fake.streams + fake.graphs, 0);
+    return 0;
+}
+
+/* ---- passes ---- */
+
+typedef struct made {
+    sf_pass pass;
+    int32_t tokens[ROWS], pages[PAGES], logit_row[LOGITS];
+    sf_segment seg;
+    sf_sample samples[LOGITS];
+    sf_row_out out[LOGITS];
+} made;
+
+/* One segment of rows from position 0, its last rows logit rows. */
+static void pass_of(made *m, sf_class cls, int rows, int logits) {
+    *m = (made){.pass = {.cls = cls, .rows = rows, .n_segs = 1, .n_logits = logits}};
+    m->pass.tokens = m->tokens;
+    m->pass.segs = &m->seg;
+    m->pass.logit_row = m->logit_row;
+    m->pass.samples = m->samples;
+    m->pass.out = m->out;
+    m->seg = (sf_segment){SF_SEG_PREFILL, 0, rows, 0, m->pages};
+    for (int i = 0; i < PAGES; i++)
+        m->pages[i] = i;
+    for (int i = 0; i < logits; i++) {
+        m->logit_row[i] = rows - logits + i;
+        m->samples[i] = (sf_sample){.top_p = 1, .repetition_penalty = 1, .target = -1, .draw = true};
+    }
+}
+
+static sf_code launch(const made *m, sf_err *err) {
+    return device->base.ops->launch(&device->base, &m->pass, err);
+}
+static sf_code sync_device(sf_err *err) {
+    double us;
+    return device->base.ops->sync(&device->base, &us, err);
+}
+
+/* Launches of one pass, run one by one. */
+static int eager_launches(int rows, int logits) {
+    made m;
+    sf_err err;
+    pass_of(&m, SF_CLASS_PINNED, rows, logits);
+    sf_cuda_force_eager(&device->base, true);
+    const int before = fake.launches;
+    assert_int_equal(launch(&m, &err), SF_OK);
+    assert_int_equal(sync_device(&err), SF_OK);
+    sf_cuda_force_eager(&device->base, false);
+    return fake.launches - before;
+}
+
+static void a_pass_is_the_plan_s_ops_once_a_layer(void **state) {
+    (void)state;
+    assert_int_equal(eager_launches(3, 3), 1 + LAYERS * LAYER_OPS + HEAD_OPS);
+    assert_int_equal(eager_launches(3, 0), 1 + LAYERS * LAYER_OPS);
+    assert_int_equal(eager_launches(9, 1), 1 + LAYERS * (LAYER_OPS + 1) + HEAD_OPS); /* the bucket of 128 */
+}
+
+static void a_steady_pass_is_one_launch_and_takes_no_memory(void **state) {
+    (void)state;
+    made m;
+    sf_err err;
+    pass_of(&m, SF_CLASS_FAST, 4, 4);
+    const int allocs = fake.allocs, host_allocs = fake.host_allocs, launches = fake.launches;
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(launch(&m, &err), SF_OK);
+        assert_int_equal(sync_device(&err), SF_OK);
+    }
+    const sf_cuda_counts c = sf_cuda_counts_get(&device->base);
+    assert_int_equal(c.passes, 5);
+    assert_int_equal(c.launches, 5);
+    assert_int_equal(c.copies, 10);
+    assert_int_equal(c.waits, 5);
+    assert_int_equal(c.allocations, 0);
+    assert_int_equal(fake.allocs + fake.host_allocs, allocs + host_allocs);
+    assert_int_equal(fake.launches, launches);
+}
+
+static void fewer_rows_get_fewer_blocks(void **state) {
+    (void)state;
+    (void)eager_launches(2, 2);
+    assert_int_equal(fake.grids[fake.launches + fake.captured - 1], 64); /* 8 a row of the bucket of 8 */
+    (void)eager_launches(16, 16);
+    assert_int_equal(fake.grids[fake.launches + fake.captured - 1], 100); /* the kernel's own most */
+}
+
+static void weights_lie_where_the_kernels_look(void **state) {
+    (void)state;
+    const sf_cuda_shape *s = sf_cuda_shape_find(device, SF_CLASS_PINNED, 8, 8);
+    assert_non_null(s);
+    for (int layer = 0; layer < LAYERS; layer++) {
+        const sf_cuda_args *a = &s->steps[1 + layer * LAYER_OPS + 1].args;
+        assert_ptr_equal(a->weight, device->weights + sf_weights_offset(loaded, 2, layer));
+        assert_ptr_equal(a->kv, device->kv + device->kv_layer_bytes * (size_t)layer);
+        assert_ptr_equal(a->extra, device->maps[SF_BUF_H]);
+    }
+    float norm;
+    memcpy(&norm, s->steps[1].args.weight, sizeof norm); /* host memory, here */
+    assert_true(norm > 0.5f && norm < 1.5f);             /* norms are 1 + N(0, 0.01) */
+}
+
+static void two_passes_fly_and_come_back_in_order(void **state) {
+    (void)state;
+    made a, b, c;
+    sf_err err;
+    pass_of(&a, SF_CLASS_FAST, 2, 2);
+    pass_of(&b, SF_CLASS_FAST, 2, 2);
+    pass_of(&c, SF_CLASS_FAST, 2, 2);
+    b.pass.n_fed = 2;
+    b.tokens[0] = -1, b.tokens[1] = -2;
+    sf_row_out *results = (sf_row_out *)(uintptr_t)device->results;
+    results[1].token = 11;
+    assert_int_equal(launch(&a, &err), SF_OK);
+    results[1].token = 12;
+    assert_int_equal(launch(&b, &err), SF_OK);
+    assert_fails(launch(&c, &err), &err, SF_INVALID, "2 passes are in flight");
+    assert_int_equal(sync_device(&err), SF_OK);
+    assert_int_equal(a.out[1].token, 11);
+    assert_int_equal(b.out[1].token, 0);
+    assert_int_equal(launch(&c, &err), SF_OK);
+    assert_int_equal(sync_device(&err), SF_OK);
+    assert_int_equal(b.out[1].token, 12);
+    assert_int_equal(sync_device(&err), SF_OK);
+}
+
+static void a_pass_is_fed_by_the_one_in_flight_alone(void **state) {
+    (void)state;
+    made a, b;
+    sf_err err;
+    pass_of(&a, SF_CLASS_FAST, 3, 3);
+    pass_of(&b, SF_CLASS_FAST, 2, 2);
+    b.tokens[1] = -2;
+    b.pass.n_fed = 2;
+    assert_fails(launch(&b, &err), &err, SF_INVALID, "the one in flight has 0");
+    assert_int_equal(launch(&a, &err), SF_OK);
+    assert_fails(launch(&b, &err), &err, SF_INVALID, "the one in flight has 3");
+    b.pass.n_fed = 3;
+    b.tokens[1] = -4;
+    assert_fails(launch(&b, &err), &err, SF_INVALID, "token 1 is -4, expected -3..");
+    b.tokens[1] = -3;
+    assert_int_equal(launch(&b, &err), SF_OK);
+    assert_int_equal(sync_device(&err), SF_OK);
+    assert_int_equal(sync_device(&err), SF_OK);
+}
+
+static void a_lost_gpu_is_told_and_stays_lost(void **state) {
+    (void)state;
+    made m;
+    sf_err err;
+    pass_of(&m, SF_CLASS_FAST, 1, 1);
+    assert_int_equal(launch(&m, &err), SF_OK);
+    fake.wait = CUDA_ERROR_ILLEGAL_ADDRESS;
+    assert_fails(sync_device(&err), &err, SF_DEVICE, "the GPU is lost to this process");
+    assert_int_equal(launch(&m, &err), SF_OK); /* queued by a driver that does not know yet */
+    assert_fails(sync_device(&err), &err, SF_DEVICE, "the GPU is lost since cuEventSynchronize of a pass");
+}
+
+/* ---- start ---- */
+
+static void the_faster_way_to_launch_is_kept(void **state) {
+    (void)state;
+    sf_cuda_shape_info i;
+    int timed = 0;
+    for (int k = 0; sf_cuda_shape_get(&device->base, k, &i); k++) {
+        assert_true(i.graph);
+        timed += i.timed;
+        if (i.timed) assert_true(i.graph_us == 1000 && i.eager_us == 2000);
+    }
+    assert_true(timed == 2 * SF_CLASS_COUNT); /* 8 rows with 8 logit rows, 128 with 16 */
+    assert_int_equal(device->n_shapes, SF_CLASS_COUNT * (2 + 3));
+}
+
+static void what_does_not_fit_is_told_with_its_size(void **state) {
+    (void)state;
+    sf_err err;
+    sf_cuda *d = make((size_t)1 << 19);
+    assert_fails(sf_cuda_memory_open(d, &err), &err, SF_NOMEM, "GPU Fake has");
+    assert_non_null(strstr(err.msg, "--kv-pages"));
+    d->base.ops->destroy(&d->base);
+    assert_int_equal(fake.allocs + fake.host_allocs + fake.events, 0);
+}
+
+static void weights_outside_the_memory_taken_are_refused(void **state) {
+    (void)state;
+    sf_err err;
+    char data[64] = {0};
+    const sf_weights_sink sink = sf_cuda_sink(&device->base);
+    const size_t end = device->start.weight_bytes;
+    assert_fails(sink.put(sink.ctx, 0, end, data, 64, &err), &err, SF_INVALID, "of weights at");
+    assert_fails(sink.put(sink.ctx, 0, end - 32, data, 64, &err), &err, SF_INVALID, "of weights at");
+    assert_fails(sink.put(sink.ctx, 2, 0, data, 64, &err), &err, SF_INVALID, "by part 2");
+    assert_fails(sink.put(sink.ctx, -1, 0, data, 64, &err), &err, SF_INVALID, "by part -1");
+}
+
+#define ON_DEVICE(test) cmocka_unit_test_setup_teardown(test, open_device, close_device)
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        ON_DEVICE(a_pass_is_the_plan_s_ops_once_a_layer),
+        ON_DEVICE(a_steady_pass_is_one_launch_and_takes_no_memory),
+        ON_DEVICE(fewer_rows_get_fewer_blocks),
+        ON_DEVICE(weights_lie_where_the_kernels_look),
+        ON_DEVICE(two_passes_fly_and_come_back_in_order),
+        ON_DEVICE(a_pass_is_fed_by_the_one_in_flight_alone),
+        ON_DEVICE(a_lost_gpu_is_told_and_stays_lost),
+        ON_DEVICE(the_faster_way_to_launch_is_kept),
+        ON_DEVICE(weights_outside_the_memory_taken_are_refused),
+        cmocka_unit_test(what_does_not_fit_is_told_with_its_size),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
