@@ -16,7 +16,7 @@ static std::string common(const gemm_op &op) {
 
 gemm_kernel mma_kernel(const gemm_op &op, int rows) {
     return {"gemm_rows_mma",
-            common(op) + define("ROWS", rows) + define("TILES_WARP", 1) + define("SPLIT", 0),
+            common(op) + define("ROWS", rows) + define("TILES_WARP", 1) + define("SPLIT", 0) + define("FAULT", 0),
             "mma r" + std::to_string(rows), rows};
 }
 

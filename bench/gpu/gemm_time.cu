@@ -64,8 +64,8 @@ struct timed_model : chain_model {
 static void time_variants(timed_model &t, size_t op, int rows) {
     const gemm_op &o = t.ops[op];
     std::vector<gemm_kernel> others;
-    if (rows > 32 && rows <= 256)
-        for (const char *pair : {"none", "rows", "weights"}) others.push_back(wgmma_kernel(o, rows, pair));
+    if (rows == 128)
+        for (const char *pair : {"none", "rows"}) others.push_back(wgmma_kernel(o, rows, pair));
     /* the same kernel on another packing: any sizes are read from the same random bytes */
     for (int tiles : {2, 4}) {
         gemm_op other = o;
