@@ -77,11 +77,11 @@ static void propose(const sf_tokenizer *t, const symbol *s, uint64_t *heap, size
 
 /* A proposal still holds when the pair at its place makes the same token. The heap never holds more than two
  * entries a symbol: each of the fewer than n merges takes one and adds at most two. */
-static void merge_all(const sf_tokenizer *t, symbol *s, uint64_t *heap, int32_t count) {
-    size_t n = 0;
+static size_t merge_all(const sf_tokenizer *t, symbol *s, uint64_t *heap, int32_t count) {
+    size_t n = 0, pops = 0;
     for (int32_t i = 0; i < count; i++)
         propose(t, s, heap, &n, i);
-    while (n) {
+    for (; n; pops++) {
         uint64_t e = pop(heap, &n);
         int32_t pos = (int32_t)(uint32_t)e, id = t->merge_ids[e >> 32];
         symbol *left = &s[pos];
@@ -96,12 +96,15 @@ static void merge_all(const sf_tokenizer *t, symbol *s, uint64_t *heap, int32_t 
         propose(t, s, heap, &n, left->prev);
         propose(t, s, heap, &n, pos);
     }
+    return (size_t)count + pops;
 }
 
 static sf_code merge_word(const sf_tokenizer *t, sf_bpe *b, const char *word, size_t len, sf_ids *out,
                           sf_err *err) {
     if (len > INT32_MAX / 4) return SF_FAIL(err, SF_FULL, "a word of %zu bytes", len);
     SF_TRY(reserve(b, len, err));
+    int32_t whole = t->split->whole_words ? sf_tokenizer_whole(t, word, len) : -1;
+    if (whole >= 0) return sf_ids_push(out, whole, err);
     int32_t n = 0;
     for (size_t i = 0; i < len; i++) {
         int32_t id = t->byte_id[(uint8_t)word[i]];
@@ -111,7 +114,7 @@ static sf_code merge_word(const sf_tokenizer *t, sf_bpe *b, const char *word, si
     }
     if (!n) return SF_OK;
     b->symbols[n - 1].next = -1;
-    if (n > 1) merge_all(t, b->symbols, b->heap, n);
+    if (n > 1) b->steps += merge_all(t, b->symbols, b->heap, n);
     for (int32_t i = 0; i >= 0; i = b->symbols[i].next)
         SF_TRY(sf_ids_push(out, b->symbols[i].id, err));
     return SF_OK;
@@ -136,6 +139,7 @@ sf_code sf_bpe_word(const sf_tokenizer *t, sf_bpe *b, const char *word, size_t l
         *hit = (seen){word, (uint32_t)len, (uint32_t)(out->len - at), at};
         return SF_OK;
     }
+    b->steps += hit->count;
     for (size_t i = 0; i < hit->count; i++)
         SF_TRY(sf_ids_push(out, out->data[hit->ids + i], err));
     return SF_OK;

@@ -1,66 +1,91 @@
-/* Words of the smollm split. Hugging Face's pipeline is Digits(individual_digits) and then ByteLevel with
- * GPT-2's pattern on each stretch between digits: 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+|
- * ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+ A digit stands alone, and the look-ahead does not see past it. */
+/* The table of splits, what they share, and GPT-2's: 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+|
+ * ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+  The smollm split is Digits(individual_digits) and then GPT-2's on each
+ * stretch between digits: a digit stands alone, and the look-ahead does not see past it. */
 #include "model/split_priv.h"
 
 #include "base/utf8.h"
-#include "model/tokenizer_priv.h"
 
 #include <string.h>
 
-static sf_char_class class_at(const char *s, size_t len, size_t *n) {
-    unsigned char c = (unsigned char)s[0];
-    *n = 1;
-    if (c < 0x80) {
-        if ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') return SF_CHAR_LETTER;
-        if (c >= '0' && c <= '9') return SF_CHAR_NUMBER;
-        return c == ' ' || (c >= 9 && c <= 13) ? SF_CHAR_SPACE : SF_CHAR_OTHER;
-    }
-    int32_t cp = 0;
-    size_t bad;
-    *n = sf_utf8_char(s, len, &cp, &bad);
-    if (!*n) *n = bad; /* encode has checked the text; this keeps a step moving for any bytes */
-    return sf_char_class_of(cp);
+static const sf_split SPLITS[] = {
+    {.name = "smollm", .ggml = {"smollm"}, .word = sf_split_gpt2, .digits = true},
+    {.name = "gpt2", .ggml = {"gpt-2", "gpt2"}, .word = sf_split_gpt2},
+    {.name = "llama3",
+     .ggml = {"llama-bpe", "llama3", "llama-v3"},
+     .word = sf_split_llama3,
+     .whole_words = true},
+    {.name = "qwen2", .ggml = {"qwen2"}, .word = sf_split_qwen2},
+    {.name = "tekken", .ggml = {"tekken"}, .word = sf_split_tekken, .whole_words = true},
+};
+
+const sf_split *sf_split_find(const char *ggml, size_t len) {
+    for (size_t i = 0; i < sizeof SPLITS / sizeof *SPLITS; i++)
+        for (size_t k = 0; k < 3 && SPLITS[i].ggml[k]; k++)
+            if (strlen(SPLITS[i].ggml[k]) == len && !memcmp(SPLITS[i].ggml[k], ggml, len)) return &SPLITS[i];
+    return NULL;
 }
 
-/* Bytes of the run of one class at s. */
-static size_t run(const char *s, size_t len, sf_char_class of) {
-    size_t at = 0, n;
-    while (at < len && class_at(s + at, len - at, &n) == of)
+unsigned sf_words_look(sf_words *w, size_t at, size_t *bytes) {
+    *bytes = 0;
+    if (at >= w->len) return 0;
+    w->looks++;
+    unsigned bits;
+    unsigned char c = (unsigned char)w->text[at];
+    if (c < 0x80) {
+        *bytes = 1;
+        bits = sf_char_ascii[c];
+    } else {
+        int32_t cp = 0;
+        size_t bad;
+        *bytes = sf_utf8_char(w->text + at, w->len - at, &cp, &bad);
+        if (!*bytes) *bytes = bad; /* encode has checked the text; this keeps a step moving for any bytes */
+        bits = sf_char_bits_of(cp);
+    }
+    if (w->digits && (bits & SF_CHAR_DIGIT)) return SF_CHAR_DIGIT;
+    bits &= ~(unsigned)SF_CHAR_DIGIT;
+    return bits & (SF_CHAR_LETTER | SF_CHAR_NUMBER | SF_CHAR_SPACE) ? bits : bits | SF_CHAR_OTHER;
+}
+
+size_t sf_words_run(sf_words *w, size_t at, unsigned bits) {
+    size_t n;
+    while (sf_words_look(w, at, &n) & bits)
         at += n;
     return at;
 }
 
-static size_t contraction(const char *s, size_t len) {
+/* All of it before a digit or the end, else all but the last character, which the next word may want; a
+ * single one stands alone. */
+size_t sf_split_spaces(sf_words *w, size_t from) {
+    size_t at = from, last = from, n;
+    unsigned bits;
+    while ((bits = sf_words_look(w, at, &n)) & SF_CHAR_SPACE) {
+        last = at;
+        at += n;
+    }
+    bool ends = !n || (bits & SF_CHAR_DIGIT);
+    return (ends || last == from ? at : last) - from;
+}
+
+static size_t contraction(const sf_words *w, size_t from) {
     static const char *const ends[] = {"s", "t", "re", "ve", "m", "ll", "d"};
+    size_t left = w->len - from;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         size_t n = strlen(ends[i]);
-        if (len > n && !memcmp(s + 1, ends[i], n)) return n + 1;
+        if (left > n && !memcmp(w->text + from + 1, ends[i], n)) return n + 1;
     }
     return 0;
 }
 
-/* White space: all of it before a digit or the end, else all but the last character, which the next word may
- * want; a single one stands alone. */
-static size_t space_run(const char *s, size_t len) {
-    size_t at = 0, last = 0, n;
-    while (at < len && class_at(s + at, len - at, &n) == SF_CHAR_SPACE) {
-        last = at;
-        at += n;
-    }
-    bool ends = at == len || class_at(s + at, len - at, &n) == SF_CHAR_NUMBER;
-    return ends || !last ? at : last;
-}
-
-size_t sf_split_smollm(const char *text, size_t len) {
+size_t sf_split_gpt2(sf_words *w, size_t from) {
+    const unsigned kinds = SF_CHAR_LETTER | SF_CHAR_NUMBER | SF_CHAR_OTHER;
     size_t n;
-    sf_char_class c = class_at(text, len, &n);
-    if (c == SF_CHAR_NUMBER) return n;
-    if (*text == '\'' && (n = contraction(text, len))) return n;
-    if (c == SF_CHAR_LETTER || c == SF_CHAR_OTHER) return run(text, len, c);
-    if (*text == ' ' && len > 1) {
-        sf_char_class next = class_at(text + 1, len - 1, &n);
-        if (next == SF_CHAR_LETTER || next == SF_CHAR_OTHER) return 1 + run(text + 1, len - 1, next);
+    unsigned bits = sf_words_look(w, from, &n);
+    if (bits & SF_CHAR_DIGIT) return n;
+    if (w->text[from] == '\'' && (n = contraction(w, from))) return n;
+    if (bits & kinds) return sf_words_run(w, from, bits & kinds) - from;
+    if (w->text[from] == ' ') {
+        bits = sf_words_look(w, from + 1, &n) & kinds;
+        if (bits) return sf_words_run(w, from + 1, bits) - from;
     }
-    return space_run(text, len);
+    return sf_split_spaces(w, from);
 }

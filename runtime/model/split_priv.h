@@ -1,13 +1,59 @@
-/* Character classes of the splits, as the Hugging Face `tokenizers` library has them (generated ranges, so
- * that ids do not follow the Unicode version of the machine's libraries). */
+/* Splits: how a text is cut into words before byte pairs are merged. Each is the regular expression of its
+ * family, written by hand so that its time is linear; character classes are those of the Hugging Face
+ * `tokenizers` library (generated, so that ids do not follow the Unicode version of the machine's
+ * libraries). */
 #ifndef SF_MODEL_SPLIT_PRIV_H
 #define SF_MODEL_SPLIT_PRIV_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-typedef enum sf_char_class { SF_CHAR_OTHER, SF_CHAR_LETTER, SF_CHAR_NUMBER, SF_CHAR_SPACE } sf_char_class;
+typedef enum sf_char_bits {
+    SF_CHAR_LETTER = 1, /* \p{L} */
+    SF_CHAR_NUMBER = 2, /* \p{N} */
+    SF_CHAR_DIGIT = 4,  /* what the library's Digits isolates */
+    SF_CHAR_SPACE = 8,  /* \s */
+    SF_CHAR_UPPER = 16, /* [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}] */
+    SF_CHAR_LOWER = 32, /* [\p{Ll}\p{Lm}\p{Lo}\p{M}] */
+    SF_CHAR_WORD = 64,  /* \w, for added tokens that stand alone */
+    SF_CHAR_NFC = 128,  /* NFC may change it or what stands before it */
+    SF_CHAR_OTHER = 256 /* a character, and neither letter, number nor space */
+} sf_char_bits;
 
-/* Of a code point from U+0080. */
-sf_char_class sf_char_class_of(int32_t cp);
+extern const uint8_t sf_char_ascii[0x80];
+/* Of a code point from U+0080; without SF_CHAR_OTHER. */
+unsigned sf_char_bits_of(int32_t cp);
+
+typedef struct sf_words { /* a text that is being cut; it ends where a special token stands */
+    const char *text;     /* [len], valid UTF-8 */
+    size_t len;
+    bool digits;  /* SF_CHAR_DIGIT is a class of its own, which hides the others (Digits comes first) */
+    size_t looks; /* characters looked at so far: at most a few times the length of the text */
+} sf_words;
+
+/* Bits of the character at `at` and its bytes; 0 and 0 at the end. */
+unsigned sf_words_look(sf_words *w, size_t at, size_t *bytes);
+/* Where the run of characters with any of these bits ends. */
+size_t sf_words_run(sf_words *w, size_t at, unsigned bits);
+
+typedef struct sf_split {
+    const char *name;    /* in a model description and a plan */
+    const char *ggml[3]; /* in tokenizer.ggml.pre; NULL: fewer */
+    /* The bytes of the word that begins at `from` < len. */
+    size_t (*word)(sf_words *w, size_t from);
+    bool digits;
+    bool whole_words; /* a word that is a token is that token, whatever the merges say */
+} sf_split;
+
+/* By one of its names in GGUF files, or NULL. */
+const sf_split *sf_split_find(const char *ggml, size_t len);
+
+size_t sf_split_gpt2(sf_words *w, size_t from);
+size_t sf_split_llama3(sf_words *w, size_t from);
+size_t sf_split_qwen2(sf_words *w, size_t from);
+size_t sf_split_tekken(sf_words *w, size_t from);
+/* What the families end with: \s+(?!\S)|\s+ */
+size_t sf_split_spaces(sf_words *w, size_t from);
 
 #endif

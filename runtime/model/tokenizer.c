@@ -33,10 +33,10 @@ const char *sf_tokenizer_hash(const sf_tokenizer *t) {
 }
 
 sf_code sf_tokenizer_check_split(const sf_tokenizer *t, const char *path, const char *split, sf_err *err) {
-    if (strcmp(t->split, split) == 0) return SF_OK;
+    if (strcmp(t->split->name, split) == 0) return SF_OK;
     return SF_FAIL_AT(err, SF_INVALID, ((sf_loc){path, 0, 0}),
-                      "key tokenizer.ggml.pre is '%s', this engine's tokenizer splits as '%s'", t->split,
-                      split);
+                      "key tokenizer.ggml.pre is '%s', this engine's tokenizer splits as '%s'",
+                      t->split->name, split);
 }
 
 bool sf_tokenizer_is_special(const sf_tokenizer *t, int32_t id) {

@@ -16,8 +16,8 @@ typedef struct sf_ids { /* growable id list; zero-initialise, sf_ids_fini frees 
 void sf_ids_fini(sf_ids *ids);
 SF_CHECKED sf_code sf_ids_push(sf_ids *ids, int32_t id, sf_err *err);
 
-/* Reads tokens, merges, types, special ids and the split named by tokenizer.ggml.pre ("smollm"; an unknown
- * one is SF_UNSUPPORTED by name). */
+/* Reads tokens, merges, types, special ids and the split named by tokenizer.ggml.pre (smollm, gpt-2,
+ * llama-bpe, qwen2, tekken; another is SF_UNSUPPORTED by name). */
 SF_CHECKED sf_code sf_tokenizer_open(const sf_gguf *g, sf_tokenizer **out, sf_err *err);
 void sf_tokenizer_close(sf_tokenizer *t);
 

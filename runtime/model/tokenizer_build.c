@@ -10,8 +10,6 @@
 #define MERGES "key tokenizer.ggml.merges"
 #define TYPES  "key tokenizer.ggml.token_type"
 
-#define SPLIT "smollm" /* the one that split.c computes */
-
 enum { MAX_TOKEN = 4096 }; /* bytes of a spelling */
 
 typedef struct build {
@@ -71,6 +69,21 @@ static uint64_t pair_of(int32_t left, int32_t right) {
 const sf_merge *sf_tokenizer_merge(const sf_tokenizer *t, int32_t left, int32_t right) {
     const sf_merge *m = &t->merges[merge_slot(t, pair_of(left, right))];
     return m->pair == SF_NO_PAIR ? NULL : m;
+}
+
+/* A word is looked up by its spelling in the alphabet, at most two bytes for each of its own. */
+int32_t sf_tokenizer_whole(const sf_tokenizer *t, const char *word, size_t len) {
+    char raw[MAX_TOKEN];
+    size_t n = 0;
+    if (len > t->longest || len > MAX_TOKEN / 2) return -1;
+    for (size_t i = 0; i < len; i++) {
+        int32_t id = t->byte_id[(uint8_t)word[i]];
+        if (id < 0) return -1;
+        memcpy(raw + n, t->pieces[id].raw, t->pieces[id].raw_len);
+        n += t->pieces[id].raw_len;
+    }
+    int32_t id = sf_tokenizer_find(t, raw, n);
+    return id >= 0 && t->types[id] == SF_TOKEN_NORMAL ? id : -1;
 }
 
 /* The byte a character of the byte-level alphabet stands for (GPT-2's bytes_to_unicode), or -1. */
@@ -270,7 +283,7 @@ static sf_code hash_all(build *b) {
     sf_sha256 *h = sf_sha256_create();
     if (!h) return SF_FAIL_AT(b->err, SF_NOMEM, place(b), "no memory for a hash");
     uint64_t head[4] = {p->n_tokens, p->n_merges, (uint64_t)p->bos, (uint64_t)p->eos};
-    hash_str(h, p->split);
+    hash_str(h, (sf_str){b->t->split->name, strlen(b->t->split->name)});
     sf_sha256_add(h, head, sizeof head);
     for (size_t i = 0; i < p->n_tokens; i++)
         hash_str(h, p->tokens[i]);
@@ -284,9 +297,11 @@ static sf_code hash_all(build *b) {
 
 static sf_code build_all(build *b) {
     const sf_tokenizer_parts *p = b->p;
-    if (p->split.len != strlen(SPLIT) || memcmp(p->split.data, SPLIT, strlen(SPLIT)) != 0)
+    b->t->split = sf_split_find(p->split.data, p->split.len);
+    if (!b->t->split)
         return SF_FAIL_AT(b->err, SF_UNSUPPORTED, place(b),
-                          "key tokenizer.ggml.pre is '%.*s', expected '" SPLIT "'",
+                          "key tokenizer.ggml.pre is '%.*s', expected smollm, gpt-2, llama-bpe, qwen2 or "
+                          "tekken",
                           (int)(p->split.len < 60 ? p->split.len : 60), p->split.data);
     if (!p->n_tokens || p->n_tokens > INT32_MAX / 2 || p->n_merges > INT32_MAX / 2)
         return SF_FAIL_AT(b->err, SF_FORMAT, place(b), TOKENS " has %zu items, " MERGES " %zu", p->n_tokens,
@@ -294,7 +309,6 @@ static sf_code build_all(build *b) {
     SF_TRY(check_types(b));
     SF_TRY(check_special_id(b, "bos_token_id", p->bos));
     SF_TRY(check_special_id(b, "eos_token_id", p->eos));
-    b->t->split = SPLIT;
     b->t->bos = (int32_t)p->bos;
     b->t->eos = (int32_t)p->eos;
     b->t->add_bos = p->add_bos;

@@ -30,11 +30,14 @@ static sf_code check_utf8(const char *text, size_t len, sf_err *err) {
 
 static sf_code encode_words(const sf_tokenizer *t, sf_bpe *b, const char *text, size_t len, sf_ids *out,
                             sf_err *err) {
-    for (size_t i = 0, n; i < len; i += n) {
-        n = sf_split_smollm(text + i, len - i);
-        SF_TRY(sf_bpe_word(t, b, text + i, n, out, err));
+    sf_words w = {.text = text, .len = len, .digits = t->split->digits};
+    sf_code rc = SF_OK;
+    for (size_t i = 0, n; i < len && rc == SF_OK; i += n) {
+        n = t->split->word(&w, i);
+        rc = sf_bpe_word(t, b, text + i, n, out, err);
     }
-    return SF_OK;
+    b->steps += w.looks;
+    return rc;
 }
 
 static sf_code encode(const sf_tokenizer *t, sf_bpe *b, const char *text, size_t len, const uint8_t *plain,
@@ -59,14 +62,20 @@ static sf_code encode(const sf_tokenizer *t, sf_bpe *b, const char *text, size_t
     return encode_words(t, b, text + from, len - from, out, err);
 }
 
-sf_code sf_tokenizer_encode(const sf_tokenizer *t, const char *text, size_t len, const uint8_t *plain,
-                            sf_ids *out, sf_err *err) {
+sf_code sf_tokenizer_encode_with(const sf_tokenizer *t, sf_bpe *b, const char *text, size_t len,
+                                 const uint8_t *plain, sf_ids *out, sf_err *err) {
     size_t before = out->len;
-    sf_bpe b = {0};
     if (!len) return SF_OK; /* text may be NULL then */
     sf_code rc = check_utf8(text, len, err);
-    if (rc == SF_OK) rc = encode(t, &b, text, len, plain, out, err);
+    if (rc == SF_OK) rc = encode(t, b, text, len, plain, out, err);
     if (rc != SF_OK) out->len = before;
+    return rc;
+}
+
+sf_code sf_tokenizer_encode(const sf_tokenizer *t, const char *text, size_t len, const uint8_t *plain,
+                            sf_ids *out, sf_err *err) {
+    sf_bpe b = {0};
+    sf_code rc = sf_tokenizer_encode_with(t, &b, text, len, plain, out, err);
     sf_bpe_fini(&b);
     return rc;
 }

@@ -3,6 +3,7 @@
 #ifndef SF_MODEL_TOKENIZER_PRIV_H
 #define SF_MODEL_TOKENIZER_PRIV_H
 
+#include "model/split_priv.h"
 #include "model/tokenizer.h"
 
 typedef enum sf_token_type { /* tokenizer.ggml.token_type */
@@ -62,8 +63,8 @@ struct sf_tokenizer {
     size_t n_trie;
     int32_t byte_id[256]; /* token of each byte, or -1: such a byte is left out, as Hugging Face does */
     int n;
-    uint32_t longest;  /* bytes of text that one token stands for at most */
-    const char *split; /* name of the one that it uses */
+    uint32_t longest; /* bytes of text that one token stands for at most */
+    const sf_split *split;
     int32_t bos, eos;
     bool add_bos;
     char hash[65];
@@ -76,18 +77,21 @@ const sf_merge *sf_tokenizer_merge(const sf_tokenizer *t, int32_t left, int32_t 
 int32_t sf_tokenizer_special_at(const sf_tokenizer *t, const char *text, size_t len, const uint8_t *plain,
                                 size_t *bytes);
 
-/* The length of the word that starts text (len > 0), by the smollm split: Digits(individual), then GPT-2's
- * pattern on what lies between. The text ends where a special token stands. */
-size_t sf_split_smollm(const char *text, size_t len);
-
 /* Working memory of the merging, reused from word to word; zero-initialise. */
 typedef struct sf_bpe {
     struct sf_bpe_symbol *symbols; /* [cap] */
     uint64_t *heap;                /* [2 * cap] */
     size_t cap;
     struct sf_bpe_seen *cache; /* words of this text, which must stay where it is until the end */
+    size_t steps;              /* the work so far: merges tried, ids copied, characters looked at */
 } sf_bpe;
 void sf_bpe_fini(sf_bpe *b);
+/* sf_tokenizer_encode with the caller's working memory, whose steps then say how much work it was. b serves
+ * one call. */
+SF_CHECKED sf_code sf_tokenizer_encode_with(const sf_tokenizer *t, sf_bpe *b, const char *text, size_t len,
+                                            const uint8_t *plain, sf_ids *out, sf_err *err);
+/* The token that a whole word is, or -1. */
+int32_t sf_tokenizer_whole(const sf_tokenizer *t, const char *word, size_t len);
 /* Appends the ids of one word. */
 SF_CHECKED sf_code sf_bpe_word(const sf_tokenizer *t, sf_bpe *b, const char *word, size_t len, sf_ids *out,
                                sf_err *err);

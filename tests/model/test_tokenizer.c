@@ -410,8 +410,8 @@ static void bad_types_split_and_ids_are_named(void **state) {
     refused(&parts, SF_FORMAT, "tokenizer.ggml.token_type", "item 5 is 9");
     types[5] = SF_TOKEN_CONTROL;
     p = parts;
-    p.split = (sf_str){"qwen2", 5};
-    refused(&p, SF_UNSUPPORTED, "tokenizer.ggml.pre", "'qwen2'");
+    p.split = (sf_str){"falcon", 6};
+    refused(&p, SF_UNSUPPORTED, "tokenizer.ggml.pre", "'falcon'");
     p = parts;
     p.bos = (int64_t)parts.n_tokens;
     refused(&p, SF_FORMAT, "tokenizer.ggml.bos_token_id", "expected 0..");

@@ -4,16 +4,16 @@ Needs PyPI's tokenizers, gguf and numpy.
 
 usage: make.py golden GGUF              writes golden.json: texts and their ids
        make.py classes                  writes runtime/model/split_classes.c: the library's character classes
-       make.py compare GGUF PROGRAM N   N random texts and 1 MB of mixed text through PROGRAM, which reads
-                                        u32 length, u8 special, text and answers u32 count, i32 ids"""
+       make.py compare GGUF PROGRAM N   N random texts and 1 MB of mixed text through PROGRAM, which is
+                                        encode_stream (tests/model/encode_stream.c)"""
 import json
 import pathlib
 import random
-import struct
-import subprocess
 import sys
+import unicodedata
 
-from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
+import texts
+from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers
 
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCES = HERE.parents[2]
@@ -53,59 +53,84 @@ def ids(t, text, special):
     return t.encode(text, add_special_tokens=False).ids
 
 
-def ranges(points):
-    out = []
-    for c in points:
-        if out and out[-1][1] == c - 1:
-            out[-1][1] = c
-        else:
-            out.append([c, c])
-    return out
+EVERY = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
+BITS = ("LETTER", "NUMBER", "DIGIT", "SPACE", "UPPER", "LOWER", "WORD", "NFC")
+
+
+def matching(pattern):
+    """The code points of a character class of the library's regular expressions."""
+    removed = normalizers.Replace(Regex(f"[^{pattern}]"), "")
+    return set(map(ord, removed.normalize_str("".join(map(chr, EVERY)))))
+
+
+def word_characters():
+    t = Tokenizer(models.WordLevel({"X": 0, "?": 1}, unk_token="?"))
+    t.pre_tokenizer = pre_tokenizers.Split(Regex("X"), "removed")
+    t.add_tokens([AddedToken("X", single_word=True, normalized=False)])
+    found = t.encode_batch_fast(["X" + chr(c) for c in EVERY], add_special_tokens=False)
+    return {c for c, e in zip(EVERY, found) if 0 not in e.ids}
+
+
+def normalised_characters():
+    """What NFC changes or moves, alone or behind another: the rest of a text it copies."""
+    nfc = normalizers.NFC().normalize_str
+    changed = {c for c in EVERY if nfc(chr(c)) != chr(c)}
+    marks = {c for c in EVERY if nfc("x\u0345" + chr(c)) != "x\u0345" + chr(c)} | {0x345}
+    second = set(range(0x1161, 0x1176)) | set(range(0x11A8, 0x11C3))
+    for c in EVERY:
+        parts = unicodedata.decomposition(chr(c)).split()
+        if len(parts) == 2 and "<" not in parts[0]:
+            a, b = (chr(int(p, 16)) for p in parts)
+            if nfc(a + b) != a + b:
+                second.add(ord(b))
+    return changed | marks | second
 
 
 def classes():
-    digits = pre_tokenizers.Digits(individual_digits=True)
-    gpt2 = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
-    letters, numbers, spaces = [], [], []
-    for c in range(0x80, 0x110000):
-        if 0xD800 <= c < 0xE000:
+    digits = pre_tokenizers.Digits(individual_digits=True).pre_tokenize_str("".join(chr(c) + "a" for c in EVERY))
+    sets = {
+        "LETTER": matching(r"\p{L}"), "NUMBER": matching(r"\p{N}"), "SPACE": matching(r"\s"),
+        "DIGIT": {EVERY[a // 2] for _, (a, b) in digits if b == a + 1 and a % 2 == 0},
+        "UPPER": matching(r"\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}"), "LOWER": matching(r"\p{Ll}\p{Lm}\p{Lo}\p{M}"),
+        "WORD": word_characters(), "NFC": normalised_characters()}
+    rows = []
+    for c in EVERY:
+        bits = sum(1 << i for i, name in enumerate(BITS) if c in sets[name])
+        if c < 0x80 or not bits:
             continue
-        s = chr(c)
-        if len(digits.pre_tokenize_str("a" + s + "a")) == 3:
-            numbers.append(c)
-        elif len(gpt2.pre_tokenize_str("a" + s)) == 1:
-            letters.append(c)
-        elif len(gpt2.pre_tokenize_str("!" + s)) == 2 and len(gpt2.pre_tokenize_str("1" + s)) == 2:
-            spaces.append(c)
-    rows = [(a, b, k) for k, points in (("LETTER", letters), ("NUMBER", numbers), ("SPACE", spaces))
-            for a, b in ranges(points)]
-    rows.sort()
-    short = {"LETTER": "L", "NUMBER": "N", "SPACE": "S"}
-    items = [f"{{0x{a:x}, 0x{b:x}, {short[k]}}}," for a, b, k in rows]
+        if rows and rows[-1][1] == c - 1 and rows[-1][2] == bits:
+            rows[-1][1] = c
+        else:
+            rows.append([c, c, bits])
     lines, line = [], "   "
-    for item in items:
+    for item in (f"{{0x{a:x}, 0x{b:x}, {bits}}}," for a, b, bits in rows):
         if len(line) + 1 + len(item) > 110:
             lines.append(line)
             line = "   "
         line += " " + item
     lines.append(line)
+    low = [sum(1 << i for i, name in enumerate(BITS) if c in sets[name]) for c in range(0x80)]
+    table = "\n".join("    " + " ".join(f"{v}," for v in low[i:i + 16]) for i in range(0, 0x80, 16))
     text = f"""/* GENERATED by tests/golden/tokenizer/make.py classes, from what the Hugging Face `tokenizers` library does
- * with each code point: letters and white space of its regular expressions, numbers of its Digits. */
+ * with each code point. The numbers are sums of sf_char_bits. */
 #include "model/split_priv.h"
 
 #include <stddef.h>
 
-enum {{ L = SF_CHAR_LETTER, N = SF_CHAR_NUMBER, S = SF_CHAR_SPACE }};
-
 /* clang-format off */
+const uint8_t sf_char_ascii[0x80] = {{
+{table}
+}};
+
 static const struct {{
-    int32_t from, to, is;
+    int32_t from, to;
+    uint32_t bits;
 }} RANGES[] = {{
 """ + "\n".join(lines) + """
 };
 /* clang-format on */
 
-sf_char_class sf_char_class_of(int32_t cp) {
+unsigned sf_char_bits_of(int32_t cp) {
     size_t low = 0, high = sizeof RANGES / sizeof *RANGES;
     while (low < high) {
         size_t mid = (low + high) / 2;
@@ -114,65 +139,11 @@ sf_char_class sf_char_class_of(int32_t cp) {
         else
             high = mid;
     }
-    if (low == sizeof RANGES / sizeof *RANGES || cp < RANGES[low].from) return SF_CHAR_OTHER;
-    return (sf_char_class)RANGES[low].is;
+    if (low == sizeof RANGES / sizeof *RANGES || cp < RANGES[low].from) return 0;
+    return RANGES[low].bits;
 }
 """
     (SOURCES / "runtime/model/split_classes.c").write_text(text, encoding="utf-8", newline="\n")
-
-
-WORDS = ("the of and to in a is that for it as was with be by on not he his but at are this have from or had an they "
-         "which one you were her all she there would their we him been has when who will more no if out so said what "
-         "up its about into than them can only other new some could time these two may then do first any my now such "
-         "like our over man me even most made after also did many before must through back years where much your way "
-         "I'm don't they've we'll he'd it's 'tis rock'n'roll O'Neil's CAN'T Can'T").split()
-CODE = ["def f(x):\n    return x ** 2  # square\n", "for (int i = 0; i < n; i++) {\n\ta[i] += b[i]*c;\n}\n", "SELECT * FROM t WHERE id=42;\n",
-        "<div class=\"a\">\n  <p>Hello</p>\n</div>", "{\"k\": [1, 2.5e-3, null, true]}", "#include <stdio.h>\r\n\r\nint main(void)\r\n",
-        "x = {'a': 1,\n     'b': 2}\n\n\n", "https://example.org/a?b=c&d=%20#e", "C:\\Users\\x\\y.txt", "a\t\tb\t c"]
-SCRIPTS = ["\u4f60\u597d\uff0c\u4e16\u754c\uff01\u8fd9\u662f\u4e00\u4e2a\u6d4b\u8bd5\u3002", "\u65e5\u672c\u8a9e\u306e\u30c6\u30ad\u30b9\u30c8\u30fc\u3067\u3059", "\ud55c\uad6d\uc5b4 \ud14d\uc2a4\ud2b8", "\u0645\u0631\u062d\u0628\u0627 \u0628\u0627\u0644\u0639\u0627\u0644\u0645 \u0661\u0662\u0663",
-           "\u0928\u092e\u0938\u094d\u0924\u0947 \u0926\u0941\u0928\u093f\u092f\u093e \u0967\u0968\u0969", "\u0bb5\u0ba3\u0b95\u0bcd\u0b95\u0bae\u0bcd \u0be7", "\u0e2a\u0e27\u0e31\u0e2a\u0e14\u0e35\u0e0a\u0e32\u0e27\u0e42\u0e25\u0e01 \u0e51\u0e52", "\u0417\u0434\u0440\u0430\u0432\u0441\u0442\u0432\u0443\u0439, \u043c\u0438\u0440!",
-           "\u0393\u03b5\u03b9\u03b1 \u03c3\u03bf\u03c5", "\u05e9\u05dc\u05d5\u05dd", "\u10d2\u10d0\u10db\u10d0\u10e0\u10ef\u10dd\u10d1\u10d0", "\u1ea0a\u0302\u0301 e\u0301\u0328 \u1e69", "\u00bd \u00b2 \u2167 \u2460 \u3280 \u0bf0",
-           "\U0001f600\U0001f44d\U0001f3fd\U0001f1e8\U0001f1ed \U0001f468\u200d\U0001f469\u200d\U0001f467\u200d\U0001f466", "\u2764\ufe0f\u200d\U0001f525", "\ufeffbom", "a\u200bb\u00adc\u2060d", "\U0001d400\U0001d7d8\U00010400",
-           "\U00011de0\U00016ff4\U00010d40", "\u2028\u2029\u0085\u00a0\u3000\u1680\u205f", "\u0600\u06dd", "\U000e0001\U000e007f", "\ue000\U0010ffff\ufffe"]
-SPECIALS = ["<|im_start|>user\nhi<|im_end|>\n", "<|im_start|><|im_start|>", "<|im_end", "<<|im_end|>>", "<|im_<|im_end|>start|>", "<repo_name><reponame>",
-            " <|endoftext|> 1<|endoftext|>2", "  <|im_end|>", "a  <|im_end|>  b", "<empty_output>\n\n<file_sep>"]
-HARD = ["", " ", "  ", "   ", "\n", "\n\n", " \n", "\n ", "\r\n\r\n", "\t \t", " a", "  a", "\n\na", "\n a", " \na", "a ", "a  ", "1", " 1", "  1", "   1", "12", "1 2", "1  2",
-        "a1b", "1a", " 1 a", "\n1", "\n\n1", " \u0661", "  \u0661", "\u00a0a", "\u00a0\u00a0a", " \u00a0a", "\u00a01", "'", "''", "'s", "'S", "'ss", "'l", "'ll", "'lll", "x's", "x 's", " 's", "  's",
-        "'re'", "'ve've", "'d1", "'1", "!'s", "\u2019s", "...", " ...", "  ...", "!a", "a!", "! a", "a.b", "$1,000.00", "_a_", "a_b", "-1", "\u00e9", " \u00e9", "e\u0301", "\u0301", " \u0301", "a\u0301 b",
-        "\x00", "\x00\x00a", "\x01\x02\x03\x04\x05\x06\x13\x14\x16\x1d\x1f\x7f", "a\x04b", "th\x04e", "\x1c \x1d", "\u0080\u0085\u009f", "\U00040000\U00080000\U000c0000"]
-
-
-def random_text(rng, special):
-    def point():
-        kind = rng.random()
-        if kind < 0.3:
-            return chr(rng.choice([9, 10, 13, 32, 32, 32, 39, 39, 115, 116, 100, 108, 49, 33, 97, 0xa0]))
-        if kind < 0.5:
-            return chr(rng.randrange(0x80))
-        if kind < 0.7:
-            return chr(rng.randrange(0x80, 0x3400))
-        while True:
-            c = rng.randrange(0x110000)
-            if not 0xD800 <= c < 0xE000:
-                return chr(c)
-
-    def part():
-        kind = rng.randrange(9)
-        if kind < 3:
-            return " ".join(rng.choice(WORDS) for _ in range(rng.randrange(1, 9)))
-        if kind == 3:
-            return rng.choice(CODE)
-        if kind == 4:
-            return rng.choice(SCRIPTS)
-        if kind == 5:
-            return rng.choice(HARD)
-        if kind == 6 and special:
-            return rng.choice(SPECIALS)
-        if kind == 7:
-            return rng.choice([" ", "\n", "a", "1", "ab", "\U0001f600", "=", "-", "\t", "\u3000"]) * rng.randrange(1, 40)
-        return "".join(point() for _ in range(rng.randrange(1, 30)))
-
-    return "".join(part() for _ in range(rng.randrange(1, 6)))
 
 
 def golden(path):
@@ -180,41 +151,22 @@ def golden(path):
     small = small_parts(parts, 400)
     t, u = tokenizer(parts), tokenizer(small)
     rng = random.Random(20260307)
-    texts = HARD + CODE + SCRIPTS + SPECIALS + [a + b for a in (" ", "\n", "1", "x") for b in SCRIPTS]
-    texts += [random_text(rng, True) for _ in range(120)]
+    lines = texts.HARD + texts.CODE + texts.SCRIPTS + texts.SPECIALS
+    lines += [a + b for a in (" ", "\n", "1", "x") for b in texts.SCRIPTS]
+    lines += [texts.random_text(rng, True) for _ in range(120)]
     rows = [{"text": s, "special": special, "ids": ids(t, s, special), "small": ids(u, s, special)}
-            for s in texts for special in (False, True) if not special or ids(t, s, True) != ids(t, s, False)]
+            for s in lines for special in (False, True) if not special or ids(t, s, True) != ids(t, s, False)]
     with open(HERE / "golden.json", "w", encoding="utf-8", newline="\n") as f:
         for key, value in zip(("tokens", "merges", "types"), small):
             f.write(("{\n" if key == "tokens" else "") + f'"{key}": {json.dumps(value)},\n')
         f.write('"rows": [\n' + ",\n".join(json.dumps(row) for row in rows) + "\n]\n}\n")
 
 
-def compare(path, program, count):
+def compare_with(path, program, count):
     t = tokenizer(read_parts(path))
-    rng = random.Random(7)
-    texts = [(random_text(rng, True), rng.random() < 0.5) for _ in range(count)]
-    big = ""
-    while len(big.encode()) < 1 << 20:
-        big += random_text(rng, True)
-    texts += [(big, False), (big, True)]
-    child = subprocess.Popen([program, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    bad = tokens = 0
-    for text, special in texts:
-        data = text.encode()
-        child.stdin.write(struct.pack("<IB", len(data), special) + data)
-        child.stdin.flush()
-        n = struct.unpack("<I", child.stdout.read(4))[0]
-        got = list(struct.unpack(f"<{n}i", child.stdout.read(4 * n)))
-        tokens += n
-        want = ids(t, text, special)
-        if got != want:
-            bad += 1
-            if bad <= 5:
-                print("differs:", repr(text[:200]), special, got[:40], want[:40])
-    child.stdin.close()
-    print(f"{len(texts)} texts, {tokens} tokens, {bad} differ")
-    return bad != 0
+    p = texts.Program(program, path)
+    bad = texts.compare("smollm", p, texts.many(random.Random(7), count), lambda s, special: ids(t, s, special), None)
+    return p.close() != 0 or bad != 0
 
 
 if sys.argv[1:2] == ["golden"] and len(sys.argv) == 3:
@@ -222,6 +174,6 @@ if sys.argv[1:2] == ["golden"] and len(sys.argv) == 3:
 elif sys.argv[1:] == ["classes"]:
     classes()
 elif sys.argv[1:2] == ["compare"] and len(sys.argv) == 5:
-    sys.exit(compare(sys.argv[2], sys.argv[3], int(sys.argv[4])))
+    sys.exit(compare_with(sys.argv[2], sys.argv[3], int(sys.argv[4])))
 else:
     sys.exit(__doc__)
