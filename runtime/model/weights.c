@@ -127,14 +127,12 @@ static sf_code fill(sf_weights *w, const sf_wsource *source, sf_pool *pool, bool
     return rc;
 }
 
-sf_code sf_weights_load(const sf_plan *plan, const sf_gguf *g, sf_pool *pool, bool progress,
-                        const sf_weights_sink *sink, sf_weights **out, sf_err *err) {
+static sf_code load_from(const sf_wsource *source, sf_pool *pool, bool progress, const sf_weights_sink *sink,
+                         sf_weights **out, sf_err *err) {
     sf_weights *w = NULL;
-    sf_wsource source = sf_wsource_gguf(plan, g);
-    SF_TRY(sf_weights_check_metadata(plan, g, err));
-    SF_TRY(sf_weights_create(plan, sink, &w, err));
-    sf_code rc = sf_weights_find_tensors(plan, g, w->insts, w->n_insts, err);
-    if (rc == SF_OK) rc = fill(w, &source, pool, progress, sink, err);
+    SF_TRY(sf_weights_create(source->plan, sink, &w, err));
+    sf_code rc = sf_weights_find_tensors(source, w->insts, w->n_insts, err);
+    if (rc == SF_OK) rc = fill(w, source, pool, progress, sink, err);
     if (rc != SF_OK) {
         sf_weights_destroy(w);
         return rc;
@@ -143,6 +141,21 @@ sf_code sf_weights_load(const sf_plan *plan, const sf_gguf *g, sf_pool *pool, bo
         memset(w->insts[i].parts, 0, sizeof w->insts[i].parts); /* the checkpoint may go */
     *out = w;
     return SF_OK;
+}
+
+sf_code sf_weights_load(const sf_plan *plan, const sf_gguf *g, sf_pool *pool, bool progress,
+                        const sf_weights_sink *sink, sf_weights **out, sf_err *err) {
+    sf_wsource source = sf_wsource_gguf(plan, g);
+    SF_TRY(sf_weights_check_metadata(plan, g, err));
+    return load_from(&source, pool, progress, sink, out, err);
+}
+
+sf_code sf_weights_load_st(const sf_plan *plan, const sf_safetensors *st, const sf_hf_config *config,
+                           sf_pool *pool, bool progress, const sf_weights_sink *sink, sf_weights **out,
+                           sf_err *err) {
+    sf_wsource source = sf_wsource_st(plan, st);
+    SF_TRY(sf_weights_check_config(plan, config, err));
+    return load_from(&source, pool, progress, sink, out, err);
 }
 
 sf_code sf_weights_random(const sf_plan *plan, uint64_t seed, sf_pool *pool, bool progress,

@@ -6,6 +6,8 @@
 #include "base/progress.h"
 #include "device/plan.h"
 #include "model/gguf.h"
+#include "model/hf_config.h"
+#include "model/safetensors.h"
 
 typedef struct sf_weights sf_weights;
 
@@ -35,6 +37,13 @@ typedef struct sf_weights_sink {
  * in its packed format. */
 SF_CHECKED sf_code sf_weights_load(const sf_plan *plan, const sf_gguf *g, sf_pool *pool, bool progress,
                                    const sf_weights_sink *sink, sf_weights **out, sf_err *err);
+/* The same of a safetensors checkpoint, whose tensors are named as Hugging Face does and whose config.json is
+ * compared with the plan. A head that is there although the model ties it must equal the embedding; one that
+ * the model doesn't tie must be there. The same values give the same packed bytes and hash by either route.
+ */
+SF_CHECKED sf_code sf_weights_load_st(const sf_plan *plan, const sf_safetensors *st,
+                                      const sf_hf_config *config, sf_pool *pool, bool progress,
+                                      const sf_weights_sink *sink, sf_weights **out, sf_err *err);
 /* Random weights of sensible scale, by Philox keyed by (seed, slot, layer, row, column): matrices N(0, 1/k),
  * an embedding that isn't also the head N(0, 1), norms 1 + N(0, 0.1^2), biases N(0, 1/16^2). Same seed, same
  * values everywhere and in every format. */

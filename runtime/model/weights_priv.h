@@ -12,8 +12,28 @@ typedef struct sf_winst {
     const sf_gguf_tensor *parts[3]; /* [desc->n_parts]; NULL with random weights */
 } sf_winst;
 
-/* Where rows come from: a checkpoint or a random stream. */
 typedef struct sf_wsource sf_wsource;
+
+#define SF_WNAME_SIZE 128 /* bytes of a tensor's name, with its NUL */
+
+/* A checkpoint's tensors, whatever its format. */
+typedef struct sf_wfile {
+    const char *path; /* for messages */
+    const void *file; /* sf_gguf or sf_safetensors */
+    int n;            /* tensors */
+    bool neighbours;  /* rows 2i, 2i+1 of a head of q and k are a rotary pair; else i, i + head_dim/2 */
+    bool absent_head_is_tied; /* a part's fallback stands in for a tensor that is absent */
+    const sf_gguf_tensor *(*at)(const void *file, int i);
+    /* The file's name of a canonical one; false: it has none. */
+    bool (*spell)(const char *canonical, char out[SF_WNAME_SIZE]);
+    int (*find)(const void *file, const char *name);                 /* -1: absent */
+    const char *(*label)(const void *file, const sf_gguf_tensor *t); /* before a message about it */
+    /* Whether a tensor that no slot uses may be there, or an error that says more than that. NULL: none may.
+     */
+    SF_CHECKED sf_code (*surplus)(const sf_wsource *s, const sf_gguf_tensor *t, bool *harmless, sf_err *err);
+} sf_wfile;
+
+/* Where rows come from: a checkpoint or a random stream. */
 struct sf_wsource {
     const sf_plan *plan;
     /* Elements from .. from+count-1 of a slot's row that isn't padding (of a vector, row 0), rotary pairs as
@@ -23,8 +43,8 @@ struct sf_wsource {
     /* Fills err for a value, in that row (of a vector: that element), that the format can't hold as a finite
      * number. */
     sf_code (*not_finite)(const sf_wsource *s, const sf_winst *w, int row, sf_err *err);
-    const sf_gguf *g; /* checkpoint */
-    uint64_t seed;    /* random */
+    sf_wfile file; /* checkpoint */
+    uint64_t seed; /* random */
 };
 
 #define SF_LANES     16  /* rows of a block of SF_W_BF16: a vector's lanes */
@@ -101,12 +121,15 @@ SF_CHECKED sf_code sf_wmma_pack(const sf_wsource *s, const sf_winst *w, int bloc
  * the engine doesn't compute (rope scaling, experts, an unknown key of the architecture) is SF_UNSUPPORTED.
  */
 SF_CHECKED sf_code sf_weights_check_metadata(const sf_plan *plan, const sf_gguf *g, sf_err *err);
+/* The same of a config.json. */
+SF_CHECKED sf_code sf_weights_check_config(const sf_plan *plan, const sf_hf_config *c, sf_err *err);
 /* Fills the parts of every instance and checks types and shapes; a tensor of the file that no slot uses is an
  * error. */
-SF_CHECKED sf_code sf_weights_find_tensors(const sf_plan *plan, const sf_gguf *g, sf_winst *insts,
-                                           int n_insts, sf_err *err);
+SF_CHECKED sf_code sf_weights_find_tensors(const sf_wsource *s, sf_winst *insts, int n_insts, sf_err *err);
 
+sf_wsource sf_wsource_file(const sf_plan *plan, sf_wfile file);
 sf_wsource sf_wsource_gguf(const sf_plan *plan, const sf_gguf *g);
+sf_wsource sf_wsource_st(const sf_plan *plan, const sf_safetensors *st);
 sf_wsource sf_wsource_random(const sf_plan *plan, uint64_t seed);
 
 #endif

@@ -5,8 +5,9 @@
 
 #include "base/hash.h"
 #include "model/gguf_priv.h"
-#include "model/st_make.h"
-#include "model/safetensors.h"
+#include "model/hf_config_priv.h"
+#include "model/safetensors_priv.h"
+#include "model/tiny_st.h"
 #include "model/tiny.h"
 
 #include <setjmp.h>
@@ -96,7 +97,9 @@ static sf_code sink_put(void *ctx, int part, size_t offset, const void *data, si
 
 typedef struct load_ctx {
     const sf_plan *plan;
-    const sf_gguf *g; /* NULL: random weights */
+    const sf_gguf *g;         /* NULL: st or random weights */
+    const sf_safetensors *st; /* with its config */
+    const sf_hf_config *config;
     bool sink;
     sf_pool *pool;
     char hash[65]; /* of the first good run */
@@ -107,8 +110,13 @@ static sf_code step_weights(void *ctx, sf_err *err) {
     atomic_size_t left = 0;
     const sf_weights_sink to = {&left, sink_begin, sink_put}, *sink = c->sink ? &to : NULL;
     sf_weights *w = NULL;
-    sf_code rc = c->g ? sf_weights_load(c->plan, c->g, c->pool, false, sink, &w, err)
-                      : sf_weights_random(c->plan, 1, c->pool, false, sink, &w, err);
+    sf_code rc;
+    if (c->st) {
+        rc = sf_weights_load_st(c->plan, c->st, c->config, c->pool, false, sink, &w, err);
+    } else {
+        rc = c->g ? sf_weights_load(c->plan, c->g, c->pool, false, sink, &w, err)
+                  : sf_weights_random(c->plan, 1, c->pool, false, sink, &w, err);
+    }
     if (w) assert_int_equal(atomic_load(&left), 0); /* nothing is left out quietly */
     assert_true((rc == SF_OK) == (w != NULL));
     if (w && !c->hash[0]) snprintf(c->hash, sizeof c->hash, "%s", sf_weights_hash(w));
@@ -136,15 +144,19 @@ static void opening_a_checkpoint(void **state) {
     gm_fini(&m);
 }
 
+/* jansson calls a word that it has no memory for broken. */
+static sf_code json_refused(sf_code rc, sf_err *err) {
+    if (rc != SF_FORMAT || !strstr(err->msg, "broken JSON")) return rc;
+    return err->code = SF_NOMEM;
+}
+
 static sf_code step_open_shards(void *ctx, sf_err *err) {
     sf_safetensors *s = NULL;
     sf_code rc = sf_safetensors_open(ctx, &s, err);
     assert_true((rc == SF_OK) == (s != NULL));
     if (s) assert_int_equal(sf_safetensors_n_tensors(s), 2);
     sf_safetensors_close(s);
-    /* jansson calls a word that it has no memory for broken */
-    if (rc == SF_FORMAT && strstr(err->msg, "broken JSON")) rc = err->code = SF_NOMEM;
-    return rc;
+    return json_refused(rc, err);
 }
 
 /* Words under 16 bytes: jansson's buffer begins so large, and it doesn't see when it can't grow. */
@@ -191,6 +203,48 @@ static void loading_weights(void **state) {
     gm_fini(&m);
 }
 
+static void loading_weights_from_safetensors(void **state) {
+    (void)state;
+    const sf_plan plan = tiny_st_plan();
+    gm m = tiny_st_file(&(tiny_st_change){0});
+    load_ctx c = {.plan = &plan};
+    sf_safetensors *st = NULL;
+    sf_hf_config *config = NULL;
+    assert_int_equal(sf_safetensors_open_bytes("tiny", m.data, m.len, &st, NULL), SF_OK);
+    assert_int_equal(sf_hf_config_open_text("tiny", TINY_CONFIG, strlen(TINY_CONFIG), &config, NULL), SF_OK);
+    c.st = st;
+    c.config = config;
+    assert_int_equal(sf_pool_create(2, &c.pool, NULL), SF_OK);
+    assert_int_equal(step_weights(&c, NULL), SF_OK);
+    assert_true(each_allocation(step_weights, &c) > 20);
+    sf_pool_destroy(c.pool);
+    sf_hf_config_close(config);
+    sf_safetensors_close(st);
+    gm_fini(&m);
+}
+
+/* Of a long word jansson may also drop the end when it can't grow: then a key is missing, or says another
+ * thing. */
+static sf_code step_config(void *ctx, sf_err *err) {
+    sf_hf_config *c = NULL;
+    sf_code rc = sf_hf_config_open(ctx, &c, err);
+    assert_true((rc == SF_OK) == (c != NULL));
+    if (c) assert_int_equal(sf_hf_config_model(c)->intermediate, 20);
+    sf_hf_config_close(c);
+    if (rc == SF_FORMAT || rc == SF_UNSUPPORTED) rc = err->code = SF_NOMEM;
+    return rc;
+}
+
+static void reading_a_config(void **state) {
+    (void)state;
+    char dir[64];
+    st_directory(dir);
+    st_write_text(dir, "config.json", TINY_CONFIG);
+    assert_int_equal(step_config(dir, NULL), SF_OK);
+    assert_true(each_allocation(step_config, dir) > 20);
+    st_remove(dir);
+}
+
 static void drawing_weights(void **state) {
     (void)state;
     load_ctx c = {.plan = &tiny_plan};
@@ -231,7 +285,8 @@ static int warm_up(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(opening_a_checkpoint), cmocka_unit_test(opening_shards),
-        cmocka_unit_test(reading_arrays),       cmocka_unit_test(loading_weights),
+        cmocka_unit_test(reading_a_config),     cmocka_unit_test(reading_arrays),
+        cmocka_unit_test(loading_weights),      cmocka_unit_test(loading_weights_from_safetensors),
         cmocka_unit_test(drawing_weights),      cmocka_unit_test(sending_weights_to_a_sink),
     };
     return cmocka_run_group_tests(tests, warm_up, NULL);
