@@ -8,12 +8,36 @@
 
 #define TEMPLATE_MAX ((size_t)1 << 20)
 
-static sf_code check_is_file(const char *path, sf_err *err) {
+/* What the weights are read from: a GGUF file, or safetensors with their config.json. */
+typedef struct checkpoint {
+    sf_gguf *g;
+    sf_safetensors *st;
+    sf_hf_config *config;
+} checkpoint;
+
+static bool is_safetensors(const char *path) {
+    static const char end[] = ".safetensors";
     struct stat st;
-    if (stat(path, &st) != 0) return SF_OK; /* the reader's own message names the reason */
-    if (!S_ISDIR(st.st_mode)) return SF_OK;
-    return SF_FAIL_AT(err, SF_UNSUPPORTED, ((sf_loc){path, 0, 0}),
-                      "is a directory; this build reads a GGUF file");
+    size_t len = strlen(path);
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) return true;
+    return len >= sizeof end - 1 && strcmp(path + len - (sizeof end - 1), end) == 0;
+}
+
+/* On an error the caller closes what is open. */
+static sf_code open_checkpoint(const sf_engine_config *cfg, checkpoint *c, sf_err *err) {
+    if (!is_safetensors(cfg->weights)) return sf_gguf_open(cfg->weights, &c->g, err);
+    if (cfg->text_only) {
+        return SF_FAIL_AT(err, SF_UNSUPPORTED, ((sf_loc){cfg->weights, 0, 0}),
+                          "no tokenizer: this build reads one from GGUF files only");
+    }
+    SF_TRY(sf_safetensors_open(cfg->weights, &c->st, err));
+    return sf_hf_config_open(cfg->weights, &c->config, err);
+}
+
+static void close_checkpoint(checkpoint *c) {
+    sf_gguf_close(c->g);
+    sf_safetensors_close(c->st);
+    sf_hf_config_close(c->config);
 }
 
 /* The plan fixes vocabulary and special ids: a checkpoint that says otherwise belongs to another engine. */
@@ -75,7 +99,8 @@ static sf_code load_chat(sf_engine *e, const sf_engine_config *cfg, const sf_ggu
         return rc;
     }
     if (!e->tokenizer) {
-        snprintf(e->chat_missing, sizeof e->chat_missing, "this engine has no tokenizer (no checkpoint)");
+        snprintf(e->chat_missing, sizeof e->chat_missing, "this engine has no tokenizer (%s)",
+                 cfg->weights ? "this build reads one from GGUF files only" : "no checkpoint");
         return SF_OK;
     }
     sf_err why;
@@ -100,32 +125,35 @@ static sf_code load_text(sf_engine *e, const sf_engine_config *cfg, const sf_ggu
     return load_chat(e, cfg, g, err);
 }
 
+static sf_code load_weights(sf_engine *e, const sf_engine_config *cfg, const checkpoint *c, sf_pool *pool,
+                            sf_err *err) {
+    const sf_weights_sink *sink = sf_backend_sink(e);
+    if (cfg->random)
+        return sf_weights_random(e->plan, cfg->random_seed, pool, cfg->progress, sink, &e->weights, err);
+    if (c->g) return sf_weights_load(e->plan, c->g, pool, cfg->progress, sink, &e->weights, err);
+    return sf_weights_load_st(e->plan, c->st, c->config, pool, cfg->progress, sink, &e->weights, err);
+}
+
 sf_code sf_engine_load(sf_engine *e, const sf_engine_config *cfg, sf_err *err) {
-    sf_gguf *g = NULL;
+    checkpoint c = {0};
     sf_pool *pool = NULL;
     double t0 = sf_now_s();
     sf_code rc;
     if (!cfg->weights && !cfg->random) {
-        return SF_FAIL(err, SF_INVALID, "no weights: give a GGUF file, or ask for random weights");
+        return SF_FAIL(
+            err, SF_INVALID,
+            "no weights: give a GGUF file or a directory of safetensors, or ask for random weights");
     }
-    if (cfg->weights) {
-        if ((rc = check_is_file(cfg->weights, err)) != SF_OK) goto done;
-        if ((rc = sf_gguf_open(cfg->weights, &g, err)) != SF_OK) goto done;
-    }
-    if ((rc = load_text(e, cfg, g, err)) != SF_OK) goto done;
+    if (cfg->weights && (rc = open_checkpoint(cfg, &c, err)) != SF_OK) goto done;
+    if ((rc = load_text(e, cfg, c.g, err)) != SF_OK) goto done;
     if (cfg->text_only) goto done;
     if ((rc = sf_backend_begin(e, cfg, err)) != SF_OK) goto done;
     t0 = sf_now_s();
     if ((rc = sf_pool_create(e->threads, &pool, err)) != SF_OK) goto done;
-    if (cfg->random) {
-        rc = sf_weights_random(e->plan, cfg->random_seed, pool, cfg->progress, sf_backend_sink(e),
-                               &e->weights, err);
-    } else {
-        rc = sf_weights_load(e->plan, g, pool, cfg->progress, sf_backend_sink(e), &e->weights, err);
-    }
+    rc = load_weights(e, cfg, &c, pool, err);
     e->load_s = sf_now_s() - t0;
 done:
     sf_pool_destroy(pool);
-    sf_gguf_close(g);
+    close_checkpoint(&c);
     return rc;
 }

@@ -88,7 +88,7 @@ class Usage(unittest.TestCase):
         self.fails(1, "/nonexistent.gguf", "run", "--weights", "/nonexistent.gguf", "--prompt", "x")
 
     def test_directory_as_weights(self):
-        self.fails(1, "is a directory", "run", "--weights", "/", "--prompt", "x")
+        self.fails(1, "the directory has neither model.safetensors nor", "run", "--weights", "/", "--prompt", "x")
 
     def test_the_command_line_wins_over_the_environment(self):
         self.fails(2, "STEADFAST_WINDOW is \"99\"", "run", "--weights", B.weights, "--prompt", "x", env={"STEADFAST_WINDOW": "99"})

@@ -3,6 +3,7 @@
 #include "cli/setup.h"
 #include "device/cpu/cpu.h"
 #include "engine/selftest.h"
+#include "model/tiny_st.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -146,11 +147,95 @@ static void weights_are_asked_for(void **state) {
     sf_engine_config_default(&c);
     expect_refused(&c, SF_INVALID, "no weights");
     c.weights = "/";
-    expect_refused(&c, SF_UNSUPPORTED, "is a directory");
+    expect_refused(&c, SF_NOT_FOUND, "the directory has neither model.safetensors nor ");
     c.weights = "/nonexistent.gguf";
     sf_engine *e;
     sf_err err;
     assert_int_equal(sf_engine_open(&sf_the_plan, &c, &e, &err), SF_IO);
+}
+
+/* Safetensors of the plan's tensors, all F32; values by name and place. */
+static gm checkpoint_of(const sf_plan *plan) {
+    gm header = {0}, data = {0}, m = {0};
+    for (int slot = 0; slot < plan->n_weights; slot++) {
+        const sf_weight_desc *d = &plan->weights[slot];
+        for (int i = 0; i < d->n_parts * (d->per_layer ? plan->model.layers : 1); i++) {
+            const sf_wpart *part = &d->parts[i % d->n_parts];
+            bool vector = d->format == SF_W_F32;
+            char canonical[64], name[96] = "", line[256];
+            snprintf(canonical, sizeof canonical, "%s", part->tensor);
+            char *layer = strstr(canonical, "%d");
+            if (layer) { /* one digit */
+                *layer = (char)('0' + i / d->n_parts);
+                memmove(layer + 1, layer + 2, strlen(layer + 2) + 1);
+            }
+            tiny_st_name(canonical, name);
+            size_t from = data.len, n = (size_t)part->rows * (size_t)(vector ? 1 : d->k);
+            for (size_t j = 0; j < n; j++)
+                gm_f32(&data, tiny_value(canonical, j, 0) / 1024);
+            int len = vector ? snprintf(line, sizeof line, "%s\"%s\":{\"dtype\":\"F32\",\"shape\":[%d],",
+                                        header.len ? "," : "{", name, part->rows)
+                             : snprintf(line, sizeof line, "%s\"%s\":{\"dtype\":\"F32\",\"shape\":[%d,%d],",
+                                        header.len ? "," : "{", name, part->rows, d->k);
+            gm_bytes(&header, line, (size_t)len);
+            len = snprintf(line, sizeof line, "\"data_offsets\":[%zu,%zu]}", from, data.len);
+            gm_bytes(&header, line, (size_t)len);
+        }
+    }
+    gm_bytes(&header, "}", 2); /* with its NUL */
+    gm_str(&m, (const char *)header.data);
+    gm_bytes(&m, data.data, data.len);
+    gm_fini(&header);
+    gm_fini(&data);
+    return m;
+}
+
+static const char tiny_config[] =
+    "{\"model_type\":\"qwen2\",\"vocab_size\":307,\"hidden_size\":44,\"num_hidden_layers\":2,"
+    "\"num_attention_heads\":5,\"num_key_value_heads\":1,\"head_dim\":12,\"intermediate_size\":74,"
+    "\"max_position_embeddings\":512,\"rms_norm_eps\":1e-05,\"bos_token_id\":1,\"eos_token_id\":[2,5],"
+    "\"rope_parameters\":{\"rope_type\":\"default\",\"rope_theta\":10000.0}}";
+
+static void open_from(const sf_plan *plan, const char *path, int32_t ids[6], char fingerprint[64]) {
+    sf_engine_config c;
+    sf_engine *e = NULL;
+    sf_err err = {0};
+    sf_engine_config_default(&c);
+    c.threads = 2;
+    c.weights = path;
+    if (sf_engine_open(plan, &c, &e, &err) != SF_OK) fail_msg("%s", err.msg);
+    assert_null(sf_engine_tokenizer(e));
+    assert_non_null(strstr(sf_engine_chat_missing(e), "reads one from GGUF files only"));
+    assert_int_equal(run_request(e, true, 6, ids, &err), SF_OK);
+    snprintf(fingerprint, 64, "%s", sf_engine_fingerprint(e));
+    sf_engine_close(e);
+}
+
+/* The plan's biases are Qwen2's. */
+static void safetensors_serve_from_a_directory_and_a_file(void **state) {
+    (void)state;
+    sf_plan plan = sf_the_plan;
+    char dir[64], file[128], prints[2][64];
+    int32_t ids[2][6];
+    plan.model.family = "qwen2";
+    st_directory(dir);
+    snprintf(file, sizeof file, "%s/model.safetensors", dir);
+    st_save(dir, "model.safetensors", checkpoint_of(&plan));
+    st_write_text(dir, "config.json", tiny_config);
+    open_from(&plan, dir, ids[0], prints[0]);
+    open_from(&plan, file, ids[1], prints[1]);
+    assert_memory_equal(ids[0], ids[1], sizeof ids[0]);
+    assert_string_equal(prints[0], prints[1]);
+    st_remove(dir);
+}
+
+static void text_alone_needs_a_gguf_file(void **state) {
+    (void)state;
+    sf_engine_config c;
+    sf_engine_config_default(&c);
+    c.weights = "/";
+    c.text_only = true;
+    expect_refused(&c, SF_UNSUPPORTED, "no tokenizer: this build reads one from GGUF files only");
 }
 
 static void a_lying_device_loses_deterministic_service(void **state) {
@@ -233,6 +318,8 @@ int main(void) {
         cmocka_unit_test(a_window_wider_than_a_pass_is_refused),
         cmocka_unit_test(policies_not_in_this_build_are_refused),
         cmocka_unit_test(weights_are_asked_for),
+        cmocka_unit_test(safetensors_serve_from_a_directory_and_a_file),
+        cmocka_unit_test(text_alone_needs_a_gguf_file),
         cmocka_unit_test(a_lying_device_loses_deterministic_service),
         cmocka_unit_test(the_same_request_has_the_same_tokens_in_any_engine),
         cmocka_unit_test(the_real_kernels_pass_the_selftest),

@@ -23,14 +23,21 @@ static inline sf_plan tiny_st_plan(void) {
  */
 static inline void tiny_st_name(const char *name, char out[96]) {
     static const char *const table[][2] = {
-        {"attn_norm.weight", "input_layernorm.weight"}, {"attn_q.weight", "self_attn.q_proj.weight"},
-        {"attn_k.weight", "self_attn.k_proj.weight"},   {"attn_v.weight", "self_attn.v_proj.weight"},
-        {"attn_q.bias", "self_attn.q_proj.bias"},       {"attn_k.bias", "self_attn.k_proj.bias"},
-        {"attn_v.bias", "self_attn.v_proj.bias"},       {"attn_output.weight", "self_attn.o_proj.weight"},
-        {"ffn_gate.weight", "mlp.gate_proj.weight"},    {"ffn_up.weight", "mlp.up_proj.weight"},
+        {"attn_norm.weight", "input_layernorm.weight"},
+        {"attn_q.weight", "self_attn.q_proj.weight"},
+        {"attn_k.weight", "self_attn.k_proj.weight"},
+        {"attn_v.weight", "self_attn.v_proj.weight"},
+        {"attn_q.bias", "self_attn.q_proj.bias"},
+        {"attn_k.bias", "self_attn.k_proj.bias"},
+        {"attn_v.bias", "self_attn.v_proj.bias"},
+        {"attn_output.weight", "self_attn.o_proj.weight"},
+        {"ffn_gate.weight", "mlp.gate_proj.weight"},
+        {"ffn_up.weight", "mlp.up_proj.weight"},
         {"ffn_down.weight", "mlp.down_proj.weight"},
+        {"ffn_norm.weight", "post_attention_layernorm.weight"},
     };
     if (strcmp(name, "token_embd.weight") == 0) snprintf(out, 96, "model.embed_tokens.weight");
+    if (strcmp(name, "output_norm.weight") == 0) snprintf(out, 96, "model.norm.weight");
     if (strcmp(name, "output.weight") == 0) snprintf(out, 96, "lm_head.weight");
     if (strncmp(name, "blk.", 4) != 0) return;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
