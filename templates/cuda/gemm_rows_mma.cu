@@ -2,7 +2,7 @@
 //@ op gemm
 //@ backend cuda
 //@ class pinned
-//@ rows 1..32
+//@ rows 1..16
 //@ name r${ROWS}t${T}
 //@ order: k ascending from 0 in steps of 16 (m16n8k16), one fp32 accumulator per output, no split
 //@ param N          int = 6144 in 1..1048576 from op.n
