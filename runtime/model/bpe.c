@@ -1,6 +1,7 @@
 /* Byte-pair merging as Hugging Face's Word::merge_all does it: a heap of candidate merges ordered by rank,
  * then by position, so that a word of n bytes takes O(n log n). */
-#include "model/tokenizer_priv.h"
+#include "base/utf8.h"
+#include "model/tokenizer_encode_priv.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,13 +18,32 @@ typedef struct sf_bpe_seen {
     size_t ids;
 } seen;
 
+struct sf_bpe_text {
+    struct sf_bpe_text *next;
+    sf_buf text;
+};
+
 enum { CACHE = 4096, CACHE_WORD = 32 }; /* entries, and the bytes of the longest word kept */
 
 void sf_bpe_fini(sf_bpe *b) {
     free(b->symbols);
     free(b->heap);
     free(b->cache);
+    for (struct sf_bpe_text *next; b->texts; b->texts = next) {
+        next = b->texts->next;
+        sf_buf_fini(&b->texts->text);
+        free(b->texts);
+    }
     *b = (sf_bpe){0};
+}
+
+sf_code sf_bpe_text(sf_bpe *b, sf_buf **out, sf_err *err) {
+    struct sf_bpe_text *text = calloc(1, sizeof *text);
+    if (!text) return SF_FAIL(err, SF_NOMEM, "no memory for normalised text");
+    text->next = b->texts;
+    b->texts = text;
+    *out = &text->text;
+    return SF_OK;
 }
 
 static sf_code reserve(sf_bpe *b, size_t n, sf_err *err) {
@@ -88,8 +108,8 @@ static size_t merge_all(const sf_tokenizer *t, symbol *s, uint64_t *heap, int32_
         if (left->id < 0 || left->next < 0) continue;
         symbol *right = &s[left->next];
         const sf_merge *m = sf_tokenizer_merge(t, left->id, right->id);
-        if (!m || m->id != id) continue;
-        left->id = id;
+        if (!m || (m->id != id && m->rank != (int32_t)(e >> 32))) continue;
+        left->id = m->id;
         left->next = right->next;
         right->id = -1;
         if (left->next >= 0) s[left->next].prev = pos;
@@ -99,19 +119,38 @@ static size_t merge_all(const sf_tokenizer *t, symbol *s, uint64_t *heap, int32_
     return (size_t)count + pops;
 }
 
+static int32_t add_symbol(symbol *s, int32_t n, int32_t id) {
+    if (id < 0) return n; /* a byte without a token is left out */
+    s[n] = (symbol){id, n - 1, n + 1};
+    return n + 1;
+}
+
+/* The symbols that merging begins with: bytes, or characters and the bytes of those that are no token. */
+static int32_t first_symbols(const sf_tokenizer *t, symbol *s, const char *word, size_t len) {
+    int32_t n = 0;
+    for (size_t i = 0, bytes; i < len; i += bytes) {
+        int32_t id = -1;
+        bytes = 1;
+        if (t->spm) {
+            int of = sf_utf8_len((unsigned char)word[i]);
+            if (of > 1 && (size_t)of <= len - i) bytes = (size_t)of;
+            id = sf_tokenizer_find(t, word + i, bytes);
+            if (!sf_token_is_piece(t, id)) id = -1;
+        }
+        for (size_t k = 0; id < 0 && k < bytes; k++)
+            n = add_symbol(s, n, t->byte_id[(uint8_t)word[i + k]]);
+        n = add_symbol(s, n, id);
+    }
+    return n;
+}
+
 static sf_code merge_word(const sf_tokenizer *t, sf_bpe *b, const char *word, size_t len, sf_ids *out,
                           sf_err *err) {
     if (len > INT32_MAX / 4) return SF_FAIL(err, SF_FULL, "a word of %zu bytes", len);
     SF_TRY(reserve(b, len, err));
-    int32_t whole = t->split->whole_words ? sf_tokenizer_whole(t, word, len) : -1;
+    int32_t whole = t->whole_words ? sf_tokenizer_whole(t, word, len) : -1;
     if (whole >= 0) return sf_ids_push(out, whole, err);
-    int32_t n = 0;
-    for (size_t i = 0; i < len; i++) {
-        int32_t id = t->byte_id[(uint8_t)word[i]];
-        if (id < 0) continue;
-        b->symbols[n] = (symbol){id, n - 1, n + 1};
-        n++;
-    }
+    int32_t n = first_symbols(t, b->symbols, word, len);
     if (!n) return SF_OK;
     b->symbols[n - 1].next = -1;
     if (n > 1) b->steps += merge_all(t, b->symbols, b->heap, n);

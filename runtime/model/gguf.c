@@ -255,3 +255,20 @@ sf_code sf_gguf_get_i32s(const sf_gguf *g, const char *key, int32_t **out, size_
     *n = count;
     return SF_OK;
 }
+
+sf_code sf_gguf_get_f32s(const sf_gguf *g, const char *key, float **out, size_t *n, sf_err *err) {
+    const sf_gguf_kv *kv = NULL;
+    SF_TRY(get_kv(g, key, &kv, err));
+    size_t count = (size_t)kv->count;
+    if (kv->type != SF_GGUF_ARRAY || kv->item != SF_GGUF_F32)
+        return wrong_type(g, kv, key, "an array of f32", err);
+    float *values = calloc(count ? count : 1, sizeof *values);
+    if (!values) return FAIL(g, SF_NOMEM, "key %s: no memory for %zu numbers", key, count);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t bits = sf_load_u32(kv->data + i * sizeof bits);
+        memcpy(&values[i], &bits, sizeof bits);
+    }
+    *out = values;
+    *n = count;
+    return SF_OK;
+}

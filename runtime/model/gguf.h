@@ -57,9 +57,10 @@ SF_CHECKED sf_code sf_gguf_get_str(const sf_gguf *g, const char *key, sf_str *ou
 SF_CHECKED sf_code sf_gguf_get_i64(const sf_gguf *g, const char *key, int64_t *out, sf_err *err);
 SF_CHECKED sf_code sf_gguf_get_f64(const sf_gguf *g, const char *key, double *out, sf_err *err);
 SF_CHECKED sf_code sf_gguf_get_bool(const sf_gguf *g, const char *key, bool *out, sf_err *err);
-/* Arrays: the strings are returned as a freshly allocated array of views (caller frees the array). */
+/* Arrays, freshly allocated (the caller frees the array): the strings are views into the mapping. */
 SF_CHECKED sf_code sf_gguf_get_strs(const sf_gguf *g, const char *key, sf_str **out, size_t *n, sf_err *err);
 SF_CHECKED sf_code sf_gguf_get_i32s(const sf_gguf *g, const char *key, int32_t **out, size_t *n, sf_err *err);
+SF_CHECKED sf_code sf_gguf_get_f32s(const sf_gguf *g, const char *key, float **out, size_t *n, sf_err *err);
 
 /* Dequantises `count` consecutive elements of one row (first element `from`, a multiple of the block length)
  * to fp32. Formulas: ggml's quants (block of 32: Q8_0 = d*q; Q4_0 = d*(q-8); Q4_1 = d*q + m;

@@ -7,16 +7,51 @@
 
 #include <string.h>
 
+#define ENDS "|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+#define LLAMA(numbers)                                                                                       \
+    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|" numbers                                    \
+    " ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*" ENDS
+#define UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
+#define LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
+#define FIRST "[^\\r\\n\\p{L}\\p{N}]?"
+
 static const sf_split SPLITS[] = {
     {.name = "smollm", .ggml = {"smollm"}, .word = sf_split_gpt2, .digits = true},
     {.name = "gpt2", .ggml = {"gpt-2", "gpt2"}, .word = sf_split_gpt2},
     {.name = "llama3",
      .ggml = {"llama-bpe", "llama3", "llama-v3"},
      .word = sf_split_llama3,
-     .whole_words = true},
-    {.name = "qwen2", .ggml = {"qwen2"}, .word = sf_split_qwen2},
-    {.name = "tekken", .ggml = {"tekken"}, .word = sf_split_tekken, .whole_words = true},
+     .whole_words = true,
+     .pattern = LLAMA("\\p{N}{1,3}|")},
+    {.name = "qwen2", .ggml = {"qwen2"}, .word = sf_split_qwen2, .nfc = true, .pattern = LLAMA("\\p{N}|")},
+    {.name = "tekken",
+     .ggml = {"tekken"},
+     .word = sf_split_tekken,
+     .whole_words = true,
+     .pattern =
+         FIRST UPPER "*" LOWER "+|" FIRST UPPER "+" LOWER "*|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*" ENDS},
 };
+
+static size_t whole(sf_words *w, size_t from) {
+    return w->len - from;
+}
+
+static size_t piece(sf_words *w, size_t from) {
+    size_t at = from + 1;
+    while (at < w->len &&
+           !(w->text[at] == '\xe2' && w->len - at >= 3 && !memcmp(w->text + at, "\xe2\x96\x81", 3)))
+        at++;
+    return at - from;
+}
+
+const sf_split sf_split_whole = {.name = "sentencepiece", .word = whole};
+const sf_split sf_split_pieces = {.name = "sentencepiece", .word = piece};
+
+const sf_split *sf_split_of_pattern(const char *pattern) {
+    for (size_t i = 0; i < sizeof SPLITS / sizeof *SPLITS; i++)
+        if (SPLITS[i].pattern && !strcmp(SPLITS[i].pattern, pattern)) return &SPLITS[i];
+    return NULL;
+}
 
 const sf_split *sf_split_find(const char *ggml, size_t len) {
     for (size_t i = 0; i < sizeof SPLITS / sizeof *SPLITS; i++)

@@ -43,8 +43,16 @@ typedef struct sf_split {
     /* The bytes of the word that begins at `from` < len. */
     size_t (*word)(sf_words *w, size_t from);
     bool digits;
-    bool whole_words; /* a word that is a token is that token, whatever the merges say */
+    /* Of a GGUF file, which does not say: a word that is a token is that token, whatever the merges say; text
+     * is normalised to NFC first. */
+    bool whole_words, nfc;
+    const char *pattern; /* in tokenizer.json; NULL: no Split, but other kinds */
 } sf_split;
+
+/* SentencePiece's: a stretch of text is one word; cut before each U+2581. */
+extern const sf_split sf_split_whole, sf_split_pieces;
+/* By its regular expression, or NULL. */
+const sf_split *sf_split_of_pattern(const char *pattern);
 
 /* By one of its names in GGUF files, or NULL. */
 const sf_split *sf_split_find(const char *ggml, size_t len);

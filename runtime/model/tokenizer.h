@@ -1,6 +1,7 @@
-/* Byte-level BPE tokenizer from GGUF metadata (tokenizer.ggml.*). Ids equal the Hugging Face `tokenizers`
- * library's on any valid UTF-8. Immutable after open, so any thread may use it. Time is linear (n log n) in
- * the text. */
+/* BPE tokenizer, byte-level or of SentencePiece's kind, from GGUF metadata (tokenizer.ggml.*) or from a
+ * Hugging Face directory. Ids equal the Hugging Face `tokenizers` library's on any valid UTF-8; those of a
+ * GGUF file with scores equal SentencePiece's. Immutable after open, so any thread may use it. Time is linear
+ * (n log n) in the text. */
 #ifndef SF_MODEL_TOKENIZER_H
 #define SF_MODEL_TOKENIZER_H
 
@@ -16,9 +17,18 @@ typedef struct sf_ids { /* growable id list; zero-initialise, sf_ids_fini frees 
 void sf_ids_fini(sf_ids *ids);
 SF_CHECKED sf_code sf_ids_push(sf_ids *ids, int32_t id, sf_err *err);
 
-/* Reads tokens, merges, types, special ids and the split named by tokenizer.ggml.pre (smollm, gpt-2,
- * llama-bpe, qwen2, tekken; another is SF_UNSUPPORTED by name). */
+/* Reads tokens, merges or scores, types and special ids. tokenizer.ggml.model is gpt2, with the split of
+ * tokenizer.ggml.pre (smollm, gpt-2, llama-bpe, qwen2, tekken), or llama: SentencePiece's. Others are
+ * SF_UNSUPPORTED by name. */
 SF_CHECKED sf_code sf_tokenizer_open(const sf_gguf *g, sf_tokenizer **out, sf_err *err);
+/* Likewise of a Hugging Face directory: tokenizer.json, and, where they are, tokenizer_config.json
+ * (bos_token, eos_token, add_bos_token, chat_template) and chat_template.jinja, which goes before the other.
+ * The chat template is appended to *chat_template (may be NULL), nothing where there is none. Byte-level BPE
+ * with the same splits, or SentencePiece's with byte tokens; kinds and settings of normalizer, pre_tokenizer,
+ * decoder, post_processor and model that are not computed are SF_UNSUPPORTED by file and JSON path. Ids may
+ * have holes: such an id stands for nothing. dir outlives every error record that names it. */
+SF_CHECKED sf_code sf_tokenizer_open_dir(const char *dir, sf_tokenizer **out, sf_buf *chat_template,
+                                         sf_err *err);
 void sf_tokenizer_close(sf_tokenizer *t);
 
 /* Whether the checkpoint splits text into words as the engine does (plan's model.tokenizer_split, not NULL);

@@ -42,7 +42,8 @@ sf_code sf_tokenizer_decode(const sf_tokenizer *t, const int32_t *ids, size_t n,
         rc = sf_buf_append(&raw, piece, len, err);
         if (rc != SF_OK) goto done;
     }
-    if (raw.len) rc = append_valid(out, raw.data, raw.len, err);
+    size_t space = t->strip && raw.len && *raw.data == ' ';
+    if (raw.len) rc = append_valid(out, raw.data + space, raw.len - space, err);
 done:
     if (rc != SF_OK && out->data) {
         out->len = before;

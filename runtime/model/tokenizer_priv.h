@@ -1,5 +1,6 @@
-/* Inside of the tokenizer: built from arrays (tokenizer_build.c), which the GGUF reader (tokenizer.c) and
- * tests provide; used by encode (tokenizer_encode.c, bpe.c, split.c) and decode (tokenizer_decode.c). */
+/* Inside of the tokenizer: built from arrays (tokenizer_build.c), which the readers of GGUF (tokenizer.c) and
+ * tokenizer.json (tokenizer_json.c) and tests provide; used by encode (tokenizer_encode.c, bpe.c, split.c)
+ * and decode (tokenizer_decode.c). */
 #ifndef SF_MODEL_TOKENIZER_PRIV_H
 #define SF_MODEL_TOKENIZER_PRIV_H
 
@@ -15,19 +16,49 @@ typedef enum sf_token_type { /* tokenizer.ggml.token_type */
                              SF_TOKEN_BYTE = 6
 } sf_token_type;
 
+typedef enum sf_added_flags { /* of tokenizer.json's added_tokens */
+                              SF_ADDED_LSTRIP = 1,
+                              SF_ADDED_RSTRIP = 2,
+                              SF_ADDED_SINGLE_WORD = 4,
+                              SF_ADDED_NORMALIZED = 8, /* is looked for in normalised text */
+                              SF_ADDED_IN_VOCAB = 16   /* merging knows it too */
+} sf_added_flags;
+
+typedef enum sf_prefix { /* where SentencePiece's U+2581 is put before a text */
+                         SF_PREFIX_NONE,
+                         SF_PREFIX_PREPEND, /* before every stretch between special tokens, by the normaliser
+                                             */
+                         SF_PREFIX_FIRST,   /* where the text begins, unless it begins with one */
+                         SF_PREFIX_ALWAYS   /* every stretch, unless it begins with one */
+} sf_prefix;
+
 /* Everything borrowed for the time of the call. path is for messages. */
 typedef struct sf_tokenizer_parts {
     const char *path;
-    sf_str split;         /* tokenizer.ggml.pre */
-    const sf_str *tokens; /* [n_tokens] */
+    bool json;             /* from tokenizer.json: messages speak of it, ids may have holes (no spelling) */
+    const sf_split *words; /* NULL: the split of this name */
+    sf_str split;          /* tokenizer.ggml.pre */
+    const sf_str *tokens;  /* [n_tokens] */
     size_t n_tokens;
-    const sf_str *merges; /* [n_merges], "left right" */
+    const sf_str *merges; /* [n_merges], "left right"; the left ones alone where there are right ones */
+    const sf_str *rights; /* [n_merges] or NULL */
     size_t n_merges;
+    const float *scores;  /* [n_tokens] or NULL; SentencePiece's, which the merges then come from */
     const int32_t *types; /* [n_types], sf_token_type */
     size_t n_types;
-    int64_t bos, eos; /* -1: none */
+    const uint8_t *flags; /* [n_tokens] or NULL, sf_added_flags */
+    int64_t bos, eos;     /* -1: none */
     bool add_bos;
+    bool spm; /* SentencePiece's: characters and byte tokens, U+2581 for a space */
+    sf_prefix prefix;
+    bool strip;       /* decoding takes one space from the beginning */
+    bool nfc;         /* of tokenizer.json; otherwise as the split says */
+    bool whole_words; /* likewise */
 } sf_tokenizer_parts;
+
+static inline sf_loc sf_tokenizer_place(const sf_tokenizer_parts *p) {
+    return (sf_loc){p->path, 0, 0};
+}
 
 SF_CHECKED sf_code sf_tokenizer_build(const sf_tokenizer_parts *parts, sf_tokenizer **out, sf_err *err);
 
@@ -37,12 +68,18 @@ typedef struct sf_merge {
 } sf_merge;
 #define SF_NO_PAIR UINT64_MAX
 
-/* A node of the tree of special tokens' bytes. Children are a linked list; 0 is the root and "none". */
+/* A node of a tree of special tokens' bytes. Children are a linked list; 0 is the root and "none". */
 typedef struct sf_trie_node {
     int32_t id; /* token that ends here, or -1 */
     int32_t child, sibling;
     uint8_t byte;
 } sf_trie_node;
+
+typedef struct sf_trie {
+    sf_trie_node *nodes; /* [n] */
+    size_t n, cap;
+    bool starts[256]; /* first bytes */
+} sf_trie;
 
 typedef struct sf_piece {
     const char *raw;  /* [raw_len], the spelling in the checkpoint */
@@ -53,18 +90,22 @@ typedef struct sf_piece {
 struct sf_tokenizer {
     sf_piece *pieces; /* [n] */
     uint8_t *types;   /* [n], sf_token_type */
+    uint8_t *flags;   /* [n], sf_added_flags */
     char *bytes;      /* what pieces point into */
     int32_t *by_raw;  /* [raw_cap], ids hashed by spelling; -1: free */
     size_t raw_cap;
     sf_merge *merges; /* [merge_cap], hashed by pair */
     size_t merge_cap;
-    int32_t *merge_ids; /* [n_merges], the token each merge makes, by rank */
-    sf_trie_node *trie; /* [n_trie] */
-    size_t n_trie;
+    int32_t *merge_ids;   /* [n_merges], the token each merge makes, by rank; -1: several, of one score */
+    sf_trie raw;          /* added tokens that are looked for in the text as it comes */
+    sf_trie normal;       /* those that are looked for once it is normalised, by their normalised spelling */
     int32_t byte_id[256]; /* token of each byte, or -1: such a byte is left out, as Hugging Face does */
     int n;
     uint32_t longest; /* bytes of text that one token stands for at most */
+    bool strips;      /* some added token takes the white space beside it */
     const sf_split *split;
+    bool spm, nfc, strip, whole_words;
+    sf_prefix prefix;
     int32_t bos, eos;
     bool add_bos;
     char hash[65];
@@ -72,28 +113,24 @@ struct sf_tokenizer {
 
 /* The merge of two adjacent tokens, or NULL. */
 const sf_merge *sf_tokenizer_merge(const sf_tokenizer *t, int32_t left, int32_t right);
-/* The longest special token whose bytes all have plain == 0 at the start of text, or -1. plain may be NULL.
- */
-int32_t sf_tokenizer_special_at(const sf_tokenizer *t, const char *text, size_t len, const uint8_t *plain,
-                                size_t *bytes);
+/* Steps of building; p names itself in messages. */
+SF_CHECKED sf_code sf_tokenizer_build_merges(sf_tokenizer *t, const sf_tokenizer_parts *p, sf_err *err);
+SF_CHECKED sf_code sf_tokenizer_build_added(sf_tokenizer *t, const sf_tokenizer_parts *p, sf_err *err);
+static inline bool sf_token_is_added(int type) {
+    return type == SF_TOKEN_CONTROL || type == SF_TOKEN_USER;
+}
 
-/* Working memory of the merging, reused from word to word; zero-initialise. */
-typedef struct sf_bpe {
-    struct sf_bpe_symbol *symbols; /* [cap] */
-    uint64_t *heap;                /* [2 * cap] */
-    size_t cap;
-    struct sf_bpe_seen *cache; /* words of this text, which must stay where it is until the end */
-    size_t steps;              /* the work so far: merges tried, ids copied, characters looked at */
-} sf_bpe;
-void sf_bpe_fini(sf_bpe *b);
-/* sf_tokenizer_encode with the caller's working memory, whose steps then say how much work it was. b serves
- * one call. */
-SF_CHECKED sf_code sf_tokenizer_encode_with(const sf_tokenizer *t, sf_bpe *b, const char *text, size_t len,
-                                            const uint8_t *plain, sf_ids *out, sf_err *err);
+/* Whether merging may begin with this token, or make a word of it; a control token only its spelling makes.
+ */
+static inline bool sf_token_is_piece(const sf_tokenizer *t, int32_t id) {
+    return id >= 0 && (t->types[id] == SF_TOKEN_NORMAL ||
+                       (t->types[id] == SF_TOKEN_USER && (t->flags[id] & SF_ADDED_IN_VOCAB)));
+}
+
+/* What U+2581 is in UTF-8. */
+#define SF_PIECE_SPACE     "\xe2\x96\x81"
+#define SF_PIECE_SPACE_LEN 3
 /* The token that a whole word is, or -1. */
 int32_t sf_tokenizer_whole(const sf_tokenizer *t, const char *word, size_t len);
-/* Appends the ids of one word. */
-SF_CHECKED sf_code sf_bpe_word(const sf_tokenizer *t, sf_bpe *b, const char *word, size_t len, sf_ids *out,
-                               sf_err *err);
 
 #endif

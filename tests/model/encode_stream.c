@@ -1,13 +1,17 @@
-/* What the oracles of tests/golden/tokenizer ask: opens the tokenizer of a GGUF file, then for each u32
- * length, u8 special and text on standard input writes u32 count, i32 ids[count], u32 length and the text
- * that the ids decode to. Little-endian. special: spellings of special tokens are recognised. */
+/* What the oracles of tests/golden/tokenizer ask: opens the tokenizer of a GGUF file or a Hugging Face
+ * directory, then for each u32 length, u8 special and text on standard input writes u32 count, i32
+ * ids[count], u32 length and the text that the ids decode to. Little-endian. special: spellings of special
+ * tokens are recognised. */
 #include "model/tokenizer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 static sf_code open_tokenizer(const char *path, sf_tokenizer **t, sf_err *err) {
     sf_gguf *g;
+    struct stat is;
+    if (stat(path, &is) == 0 && S_ISDIR(is.st_mode)) return sf_tokenizer_open_dir(path, t, NULL, err);
     SF_TRY(sf_gguf_open(path, &g, err));
     sf_code rc = sf_tokenizer_open(g, t, err);
     sf_gguf_close(g);

@@ -6,7 +6,7 @@ import pathlib
 import random
 
 import texts
-from tokenizers import AddedToken, Regex, Tokenizer, models, pre_tokenizers, trainers
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 TAIL = r"|\s*[\r\n]+|\s+(?!\S)|\s+"
 SHORT = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}"
@@ -31,9 +31,14 @@ def alphabet():
 
 def library(family, tokens, merges):
     t = Tokenizer(models.BPE({s: i for i, s in enumerate(tokens)}, merges, fuse_unk=False, ignore_merges=family in WHOLE_WORDS))
-    t.pre_tokenizer = pre_tokenizers.Sequence([
-        pre_tokenizers.Split(Regex(PATTERNS[family]), "isolated"),
-        pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+    if family == "qwen2":
+        t.normalizer = normalizers.NFC()
+    t.decoder = decoders.ByteLevel()
+    t.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
+    if family != "gpt2":
+        t.pre_tokenizer = pre_tokenizers.Sequence([
+            pre_tokenizers.Split(Regex(PATTERNS[family]), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
     t.add_special_tokens([AddedToken(s, normalized=False, special=True) for s in SPECIALS])
     return t
 
@@ -57,10 +62,12 @@ def main():
     rng = random.Random(20260308)
     lines = texts.HARD + texts.CODE + texts.SCRIPTS + [a + b for a in (" ", "\n", "1", "x", "'", "X") for b in texts.SCRIPTS]
     lines += ["'\u017f", "'\u017ft", "'LL", "'Ve", "x'RE", "a'\n", "12345678", "1234 5678", "a/\n/\r/b", "!/ /", "  \n  \n  x", "\r\n \r x"]
-    lines += ["HelloWorld", "helloWORLD", "\u4e2dAAA", "AAA\u4e2dB", "\u01c5a", "A\u0301b", " \u0301\u0301A", "\u0301AB", "aB\u02b0C", "\n\u0301a"]
+    lines += ["HelloWorld", "helloWORLD", "\u4e2dAAA", "AAA\u4e2dB", "\u01c5a", "A\u0301b", " \u0301\u0301A", "\u0301AB", "aB\u02b0C", "\n\u0301a", "e\u0323\u0301", "\u00e9\u0323", "\u1100\u1161\u11a8", "\u0958"]
     lines += [texts.random_text(rng, False) for _ in range(80)]
     kits = {family: library(family, tokens, merges) for family in PATTERNS}
-    rows = [{"text": s, **{f: t.encode(s, add_special_tokens=False).ids for f, t in kits.items()}} for s in lines]
+    nfc = normalizers.NFC().normalize_str
+    rows = [{"text": s, **({"nfc": nfc(s)} if nfc(s) != s else {}), **{f: t.encode(s, add_special_tokens=False).ids for f, t in kits.items()}}
+            for s in lines]
     with open(pathlib.Path(__file__).resolve().parent / "splits.json", "w", encoding="utf-8", newline="\n") as f:
         f.write('{"tokens": ' + json.dumps(tokens) + ',\n"merges": ' + json.dumps([f"{a} {b}" for a, b in merges]) + ',\n"rows": [\n')
         f.write(",\n".join(json.dumps(row, separators=(",", ":")) for row in rows) + "\n]}\n")
