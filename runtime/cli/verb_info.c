@@ -50,6 +50,7 @@ static json_t *routes_json(const sf_plan *p, const sf_op_desc *op, int cls) {
     bool ok = list != NULL;
     for (int i = 0; i < op->n_routes[cls]; i++) {
         const sf_route *r = &op->routes[cls][i];
+        if (r->kernel < 0) continue; /* nothing to do at so few rows */
         json_t *o = json_object();
         sf_json_put(o, "rows_max", json_integer(r->rows_max), &ok);
         sf_json_put(o, "kernel", json_string(p->kernels[r->kernel].name), &ok);

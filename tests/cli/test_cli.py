@@ -222,6 +222,43 @@ class Info(unittest.TestCase):
         self.assertIn(b"pinned kernels", out)
 
 
+class Cuda(unittest.TestCase):
+    """The engine for an H200, on a machine without a GPU."""
+
+    def setUp(self):
+        if os.path.exists("/dev/nvidia0"):
+            self.skipTest("there is a GPU")
+        self.b = Binary(os.path.join(os.path.dirname(B.path), "steadfast-smollm2-135m-h200"), B.weights)
+
+    def test_what_needs_no_gpu_works(self):
+        code, out, err = self.b.run("info", "--json")
+        self.assertEqual(code, 0, err)
+        info = json.loads(out)
+        self.assertEqual(info["backend"], "cuda")
+        long = next(o for o in info["plan"]["ops"] if o["name"] == "attention_long")
+        self.assertEqual(len(long["pinned"]), 1)  # none up to 64 rows
+        code, out, err = self.b.run("info")
+        self.assertEqual(code, 0, err)
+        self.assertIn("sm_90a", out.decode())
+        code, out, err = self.b.run("tokenize", "--weights", B.weights, "--text", "Hi", "--ids")
+        self.assertEqual((code, out), B.run("tokenize", "--weights", B.weights, "--text", "Hi", "--ids")[:2], err)
+
+    def test_what_needs_one_says_so(self):
+        for verb in ("run", "selftest", "info"):
+            extra = ("--prompt", "x") if verb == "run" else ()
+            code, out, err = self.b.run(verb, "--weights", B.weights, *extra)
+            self.assertEqual((code, out), (2, b""), err)
+            self.assertIn("libcuda.so.1 is not on this machine", err)
+
+    def test_flags_of_the_other_backend_are_refused(self):
+        code, _, err = B.run("run", "--weights", B.weights, "--prompt", "x", "--gpu", "1")
+        self.assertEqual(code, 2)
+        self.assertIn("runs on the CPU", err)
+        code, _, err = self.b.run("run", "--weights", B.weights, "--prompt", "x", "--isa", "avx2")
+        self.assertEqual(code, 2)
+        self.assertIn("runs on a GPU", err)
+
+
 class RunOne(unittest.TestCase):
     def one(self, *args, env=None):
         code, out, err = B.run("run", "--weights", B.weights, *args, env=env)
