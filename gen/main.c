@@ -2,6 +2,9 @@
 #include "base/fds.h"
 #include "emit.h"
 #include "explain.h"
+#ifdef SF_GEN_IMPORT
+#include "import.h"
+#endif
 #include "outdir.h"
 
 #include <getopt.h>
@@ -10,7 +13,7 @@
 #include <string.h>
 
 typedef struct options {
-    const char *model, *config, *out, *templates;
+    const char *model, *config, *out, *templates, *from;
     bool check, json;
 } options;
 
@@ -19,12 +22,19 @@ typedef sf_code verb_fn(sf_arena *a, const options *o, sf_err *err);
 static const char usage_text[] =
     "usage: steadfast-gen generate --model models/X.yaml --config build-configs/Y.yaml --out DIR [--check]\n"
     "       steadfast-gen explain  --model models/X.yaml --config build-configs/Y.yaml [--json]\n"
+#ifdef SF_GEN_IMPORT
+    "       steadfast-gen import   --from DIR_OR_GGUF --out models/X.yaml\n"
+#endif
     "       steadfast-gen list\n"
     "\n"
     "generate  writes kernels/, plan.c, plan.json and LOCK; files that would not change are left alone\n"
     "          --check writes nothing there: it fails where a file differs, and leaves FILE.new beside it\n"
     "explain   prints the plan: kernels, routes, expected time and roofline share by class and rows\n"
     "          --json prints plan.json\n"
+#ifdef SF_GEN_IMPORT
+    "import    writes a model description from a GGUF file, or from a Hugging Face directory;\n"
+    "          a description that is there already is never changed\n"
+#endif
     "list      prints the models, build configurations and templates of this folder\n"
     "\n"
     "--templates DIR  templates (default: templates)\n"
@@ -90,6 +100,15 @@ static sf_code list(sf_arena *a, const options *o, sf_err *err) {
     return list_folder(a, "templates", cuda, ".cu", err);
 }
 
+#ifdef SF_GEN_IMPORT
+static sf_code import(sf_arena *a, const options *o, sf_err *err) {
+    bool written = false;
+    SF_TRY(sf_import(a, o->from, o->out, &written, err));
+    printf("%s: %s\n", o->out, written ? "written" : "as it was");
+    return SF_OK;
+}
+#endif
+
 static int usage_error(const char *what, const char *arg) {
     fprintf(stderr, "steadfast-gen: %s%s%s\n%s", what, arg ? " " : "", arg ? arg : "", usage_text);
     return 2;
@@ -97,15 +116,12 @@ static int usage_error(const char *what, const char *arg) {
 
 /* Returns -1 to go on, else the exit code. */
 static int parse_options(int argc, char **argv, options *o) {
-    static const struct option longs[] = {{"model", required_argument, NULL, 'm'},
-                                          {"config", required_argument, NULL, 'c'},
-                                          {"out", required_argument, NULL, 'o'},
-                                          {"templates", required_argument, NULL, 't'},
-                                          {"check", no_argument, NULL, 'k'},
-                                          {"json", no_argument, NULL, 'j'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {"version", no_argument, NULL, 'v'},
-                                          {NULL, 0, NULL, 0}};
+    static const struct option longs[] = {
+        {"model", required_argument, NULL, 'm'}, {"config", required_argument, NULL, 'c'},
+        {"out", required_argument, NULL, 'o'},   {"templates", required_argument, NULL, 't'},
+        {"from", required_argument, NULL, 'f'},  {"check", no_argument, NULL, 'k'},
+        {"json", no_argument, NULL, 'j'},        {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'v'},     {NULL, 0, NULL, 0}};
     for (int c; (c = getopt_long(argc, argv, "", longs, NULL)) != -1;) {
         switch (c) {
         case 'm':
@@ -119,6 +135,9 @@ static int parse_options(int argc, char **argv, options *o) {
             break;
         case 't':
             o->templates = optarg;
+            break;
+        case 'f':
+            o->from = optarg;
             break;
         case 'k':
             o->check = true;
@@ -155,22 +174,49 @@ static int run(verb_fn *verb, const options *o) {
     return rc == SF_OK ? 0 : 1;
 }
 
+/* NULL: no verb of this program. */
+static verb_fn *verb_of(const char *name) {
+    static const struct {
+        const char *name;
+        verb_fn *fn;
+    } verbs[] = {{"generate", generate},
+                 {"explain", explain},
+#ifdef SF_GEN_IMPORT
+                 {"import", import},
+#endif
+                 {"list", list}};
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+        if (strcmp(verbs[i].name, name) == 0) return verbs[i].fn;
+    }
+    return NULL;
+}
+
+/* What the verb needs and doesn't know; NULL: nothing is wrong. */
+static const char *wrong_flags(const char *verb, const options *o) {
+    bool generates = strcmp(verb, "generate") == 0, explains = strcmp(verb, "explain") == 0;
+    bool imports = strcmp(verb, "import") == 0;
+    if ((generates || explains) && (!o->model || !o->config)) return "needs --model and --config";
+    if (generates && !o->out) return "needs --out";
+    if (imports && (!o->from || !o->out)) return "needs --from and --out";
+    if (o->check && !generates) return "takes no --check, which goes with generate only";
+    if (o->json && !explains) return "takes no --json, which goes with explain only";
+    if (o->from && !imports) return "takes no --from, which goes with import only";
+    return NULL;
+}
+
 int main(int argc, char **argv) {
     sf_fds_open_std();
     signal(SIGXFSZ, SIG_IGN); /* a file that may grow no more is an error of the write */
     options o = {.templates = "templates"};
     int rc = parse_options(argc, argv, &o);
     if (rc >= 0) return rc;
-    if (optind >= argc) return usage_error("no verb, expected generate, explain or list", NULL);
-    const char *verb = argv[optind];
+    if (optind >= argc) return usage_error("no verb", NULL);
+    const char *name = argv[optind];
     if (optind + 1 < argc) return usage_error("unexpected argument", argv[optind + 1]);
-    bool is_generate = strcmp(verb, "generate") == 0, is_explain = strcmp(verb, "explain") == 0;
-    if (!is_generate && !is_explain && strcmp(verb, "list") != 0) return usage_error("unknown verb", verb);
-    if ((is_generate || is_explain) && (!o.model || !o.config))
-        return usage_error(verb, "needs --model and --config");
-    if (is_generate && !o.out) return usage_error(verb, "needs --out");
-    if (is_generate && !o.out[0]) return usage_error("--out is empty, expected a folder", NULL);
-    if (o.check && !is_generate) return usage_error("--check goes with generate only", NULL);
-    if (o.json && !is_explain) return usage_error("--json goes with explain only", NULL);
-    return run(is_generate ? generate : is_explain ? explain : list, &o);
+    verb_fn *verb = verb_of(name);
+    if (!verb) return usage_error("unknown verb", name);
+    const char *wrong = wrong_flags(name, &o);
+    if (wrong) return usage_error(name, wrong);
+    if (o.out && !o.out[0]) return usage_error("--out is empty, expected a path", NULL);
+    return run(verb, &o);
 }

@@ -109,16 +109,12 @@ static sf_code read_numerics(const sf_yaml_node *root, sf_model_desc *d, sf_err 
 
 static sf_code read_tokenizer(const sf_yaml_node *root, sf_model_desc *d, sf_err *err) {
     static const char *const keys[] = {"split", "bos", "add_bos", "eos", NULL};
-    static const char *const splits[] = {"smollm", "llama3", "gpt2", "qwen2", NULL};
+    static const char *const splits[] = {"smollm", "gpt2",          "llama3", "qwen2",
+                                         "tekken", "sentencepiece", NULL};
     const sf_yaml_node *map = NULL;
     int split = 0;
     SF_TRY(sf_yaml_get_map(root, "tokenizer", keys, &map, err));
     SF_TRY(sf_yaml_get_word(map, "split", splits, &split, err));
-    if (split > 1) /* the runtime refuses at load what it lacks of these */
-        return SF_FAIL_AT(
-            err, SF_UNSUPPORTED, sf_yaml_find(map, "split")->loc,
-            "the tokenizer split %s is not computed by this generator, expected smollm or llama3",
-            splits[split]);
     d->tokenizer_split = splits[split];
     const sf_yaml_node *bos = sf_yaml_find(map, "bos");
     d->bos = -1;
@@ -155,7 +151,7 @@ sf_code sf_model_read(const sf_yaml_node *root, const char *file, sf_model *out,
         "name",       "family",   "vocab",           "hidden",    "layers",        "heads",
         "kv_heads",   "head_dim", "intermediate",    "context",   "norm",          "rope",
         "activation", "biases",   "tied_embeddings", "tokenizer", "chat_template", NULL};
-    static const char *const families[] = {"llama", NULL};
+    static const char *const families[] = {"llama", "qwen2", NULL};
     sf_model m = {.file = file};
     int family = 0;
     SF_TRY(refuse_features(root, err));

@@ -44,6 +44,10 @@ SF_CHECKED sf_code sf_weights_load(const sf_plan *plan, const sf_gguf *g, sf_poo
 SF_CHECKED sf_code sf_weights_load_st(const sf_plan *plan, const sf_safetensors *st,
                                       const sf_hf_config *config, sf_pool *pool, bool progress,
                                       const sf_weights_sink *sink, sf_weights **out, sf_err *err);
+/* What sf_weights_load checks of the metadata, alone: against plan->model: errors name file, key, found and
+ * expected. What the engine doesn't compute (rope scaling, experts, an unknown key of the architecture) is
+ * SF_UNSUPPORTED. */
+SF_CHECKED sf_code sf_weights_check_metadata(const sf_plan *plan, const sf_gguf *g, sf_err *err);
 /* Random weights of sensible scale, by Philox keyed by (seed, slot, layer, row, column): matrices N(0, 1/k),
  * an embedding that isn't also the head N(0, 1), norms 1 + N(0, 0.1^2), biases N(0, 1/16^2). Same seed, same
  * values everywhere and in every format. */

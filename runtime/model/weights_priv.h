@@ -117,11 +117,7 @@ SF_CHECKED sf_code sf_wformat_pack(const sf_wsource *s, const sf_winst *w, int b
 void sf_wmma_layout(const sf_weight_desc *d, sf_wlayout *out);
 SF_CHECKED sf_code sf_wmma_pack(const sf_wsource *s, const sf_winst *w, int block, uint8_t *dst, sf_err *err);
 
-/* Checks the checkpoint's metadata against the plan's model; errors name file, key, found and expected. What
- * the engine doesn't compute (rope scaling, experts, an unknown key of the architecture) is SF_UNSUPPORTED.
- */
-SF_CHECKED sf_code sf_weights_check_metadata(const sf_plan *plan, const sf_gguf *g, sf_err *err);
-/* The same of a config.json. */
+/* sf_weights_check_metadata of a config.json. */
 SF_CHECKED sf_code sf_weights_check_config(const sf_plan *plan, const sf_hf_config *c, sf_err *err);
 /* Fills the parts of every instance and checks types and shapes; a tensor of the file that no slot uses is an
  * error. */

@@ -52,6 +52,10 @@ static void wrong_usage_exits_with_2(void **state) {
                                         "generate " TINY " --out x --json",
                                         "generate " TINY " --out ''",
                                         "explain " TINY " --check",
+                                        "explain " TINY " --from x",
+                                        "import --from x",
+                                        "import --out x.yaml",
+                                        "import --from x --out ''",
                                         "list extra",
                                         "list --colour",
                                         "explain --model"};
@@ -180,9 +184,19 @@ static void list_names_what_the_folder_holds(void **state) {
     assert_non_null(strstr(out.data, "  gemm_fast_few\n"));
 }
 
+static void import_writes_a_description_or_says_why_not(void **state) {
+    (void)state;
+    char args[256], want[256];
+    snprintf(args, sizeof args, "import --from %s/none.gguf --out %s/none.yaml", scratch, scratch);
+    assert_int_equal(run(args, "2>&1"), 1);
+    snprintf(want, sizeof want, "%s/none.gguf: No such file or directory\n", scratch);
+    assert_string_equal(out.data, want);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_usage_exits_with_2),
+        cmocka_unit_test(import_writes_a_description_or_says_why_not),
         cmocka_unit_test(an_error_goes_to_stderr_and_exits_with_1),
         cmocka_unit_test(a_missing_folder_of_templates_is_named),
         cmocka_unit_test(a_file_that_may_not_grow_is_an_error_and_leaves_nothing),
