@@ -11,7 +11,6 @@
 
 #include "base/progress.h"
 #include "device/cuda/block.h"
-#include "device/cuda/cublaslt.h"
 #include "gpu/kit.h"
 #include "gpu/templates.h"
 
@@ -224,17 +223,6 @@ static void clusters_and_shared_memory(kit *k) {
     k->cu.cuMemFree(result);
 }
 
-static void cublaslt_opens(kit *k) {
-    sf_cublaslt lt = {0};
-    cublasLtHandle h = NULL;
-    sf_err err = {.msg = ""};
-    const bool ok = sf_cublaslt_open(&lt, &err) == SF_OK &&
-                    sf_cublaslt_check(&lt, lt.cublasLtCreate(&h), "cublasLtCreate", SF_SRC, &err) == SF_OK;
-    kit_check(k, ok, "cuBLASLt opens", "version %zu %s", lt.version, err.msg);
-    if (h) lt.cublasLtDestroy(h);
-    sf_cublaslt_close(&lt);
-}
-
 /* ---- errors ---- */
 
 static void soft_errors_say_what_happened(kit *k) {
@@ -310,7 +298,6 @@ int main(int argc, char **argv) {
     blocks_are_cheap(&k);
     chains_agree(&k);
     clusters_and_shared_memory(&k);
-    cublaslt_opens(&k);
     templates_work(&k, argv + 2, argc - 2);
     soft_errors_say_what_happened(&k);
     a_bad_launch_leaves_the_gpu_usable(&k);
