@@ -11,8 +11,9 @@ typedef struct sf_engine sf_engine;
 struct sf_selftest_config;
 
 typedef struct sf_engine_config {
-    const char *weights; /* GGUF file; or, without a tokenizer, a .safetensors file or a directory of them */
-    bool random; /* random weights of `random_seed` instead; needs no tokenizer when weights is NULL */
+    const char
+        *weights; /* a GGUF file, a Hugging Face directory, or, without tokenizer, a .safetensors file */
+    bool random;  /* random weights of `random_seed` instead; needs no tokenizer when weights is NULL */
     uint64_t random_seed;
     int threads;               /* 0: the machine's cores */
     int gpu;                   /* cuda: which GPU, from 0 */
@@ -45,7 +46,7 @@ SF_CHECKED sf_code sf_engine_open(const sf_plan *plan, const sf_engine_config *c
 void sf_engine_close(sf_engine *e);
 
 const sf_plan *sf_engine_plan(const sf_engine *e);
-const sf_tokenizer *sf_engine_tokenizer(const sf_engine *e); /* NULL without a GGUF file */
+const sf_tokenizer *sf_engine_tokenizer(const sf_engine *e); /* NULL: none came with the weights */
 const sf_chat *sf_engine_chat(const sf_engine *e);           /* NULL: see sf_engine_chat_missing */
 const char *sf_engine_chat_missing(const sf_engine *e);      /* why there is no chat template; "" if one is */
 sf_weights *sf_engine_weights(const sf_engine *e);

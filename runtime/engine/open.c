@@ -5,31 +5,31 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define TEMPLATE_MAX ((size_t)1 << 20)
 
-/* What the weights are read from: a GGUF file, or safetensors with their config.json. */
+/* What is read: a GGUF file, or safetensors with their config.json and, in a directory, a tokenizer. */
 typedef struct checkpoint {
     sf_gguf *g;
+    const char *directory; /* NULL: it is a file */
     sf_safetensors *st;
     sf_hf_config *config;
+    sf_buf chat; /* the directory's template; empty: none */
 } checkpoint;
 
-static bool is_safetensors(const char *path) {
+static bool is_safetensors_file(const char *path) {
     static const char end[] = ".safetensors";
-    struct stat st;
     size_t len = strlen(path);
-    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) return true;
     return len >= sizeof end - 1 && strcmp(path + len - (sizeof end - 1), end) == 0;
 }
 
 /* On an error the caller closes what is open. */
 static sf_code open_checkpoint(const sf_engine_config *cfg, checkpoint *c, sf_err *err) {
-    if (!is_safetensors(cfg->weights)) return sf_gguf_open(cfg->weights, &c->g, err);
-    if (cfg->text_only) {
-        return SF_FAIL_AT(err, SF_UNSUPPORTED, ((sf_loc){cfg->weights, 0, 0}),
-                          "no tokenizer: this build reads one from GGUF files only");
-    }
+    struct stat st;
+    if (stat(cfg->weights, &st) == 0 && S_ISDIR(st.st_mode)) c->directory = cfg->weights;
+    if (!c->directory && !is_safetensors_file(cfg->weights)) return sf_gguf_open(cfg->weights, &c->g, err);
+    if (cfg->text_only || cfg->random) return SF_OK; /* no weights of it are wanted */
     SF_TRY(sf_safetensors_open(cfg->weights, &c->st, err));
     return sf_hf_config_open(cfg->weights, &c->config, err);
 }
@@ -38,17 +38,26 @@ static void close_checkpoint(checkpoint *c) {
     sf_gguf_close(c->g);
     sf_safetensors_close(c->st);
     sf_hf_config_close(c->config);
+    sf_buf_fini(&c->chat);
 }
 
 /* The plan fixes vocabulary and special ids: a checkpoint that says otherwise belongs to another engine. */
-static sf_code check_tokenizer(const sf_plan *plan, const sf_tokenizer *t, const char *path, sf_err *err) {
+static sf_code check_tokenizer(const sf_plan *plan, const sf_tokenizer *t, const char *path, bool directory,
+                               sf_err *err) {
     const sf_model_desc *m = &plan->model;
     sf_loc at = {path, 0, 0};
-    if (sf_tokenizer_vocab(t) != m->vocab) {
+    /* rows of the embedding past the last token are padding, which only a directory leaves without names */
+    bool fits = directory ? sf_tokenizer_vocab(t) <= m->vocab : sf_tokenizer_vocab(t) == m->vocab;
+    if (!fits) {
         return SF_FAIL_AT(err, SF_INVALID, at, "the tokenizer has %d tokens, engine %s expects %d",
                           sf_tokenizer_vocab(t), plan->engine, m->vocab);
     }
-    SF_TRY(sf_tokenizer_check_split(t, path, m->tokenizer_split, err));
+    if (!directory) SF_TRY(sf_tokenizer_check_split(t, path, m->tokenizer_split, err));
+    if (directory && sf_tokenizer_check_split(t, path, m->tokenizer_split, NULL) != SF_OK) {
+        return SF_FAIL_AT(err, SF_INVALID, at,
+                          "tokenizer.json splits text otherwise than '%s', as engine %s does",
+                          m->tokenizer_split, plan->engine);
+    }
     if (sf_tokenizer_add_bos(t) != m->add_bos) {
         return SF_FAIL_AT(err, SF_INVALID, at, "the tokenizer %s a BOS before plain prompts, engine %s %s",
                           sf_tokenizer_add_bos(t) ? "asks for" : "asks for no", plan->engine,
@@ -87,8 +96,19 @@ static sf_code parse_chat(sf_engine *e, const char *name, const char *source, si
     return sf_chat_open(name, source, len, bos_text, eos_text, &e->chat, err);
 }
 
+/* The checkpoint's own template; an error is a reason why there is no chat. */
+static sf_code parse_own_chat(sf_engine *e, const checkpoint *c, sf_err *why) {
+    const char *own = e->plan->model.chat_template;
+    if (own) return parse_chat(e, "chat_template of the model description", own, strlen(own), why);
+    if (c->chat.len) return parse_chat(e, "chat template of the directory", c->chat.data, c->chat.len, why);
+    if (!c->g) return SF_FAIL_AT(why, SF_NOT_FOUND, ((sf_loc){c->directory, 0, 0}), "no chat template");
+    sf_str s;
+    SF_TRY(sf_gguf_get_str(c->g, "tokenizer.chat_template", &s, why));
+    return parse_chat(e, "tokenizer.chat_template", s.data, s.len, why);
+}
+
 /* A template given by the user must parse; the checkpoint's own may not, and then only chat is missing. */
-static sf_code load_chat(sf_engine *e, const sf_engine_config *cfg, const sf_gguf *g, sf_err *err) {
+static sf_code load_chat(sf_engine *e, const sf_engine_config *cfg, const checkpoint *c, sf_err *err) {
     if (cfg->chat_template) {
         sf_buf text = {0};
         sf_code rc = sf_buf_read_file(&text, cfg->chat_template, TEMPLATE_MAX, err);
@@ -100,29 +120,30 @@ static sf_code load_chat(sf_engine *e, const sf_engine_config *cfg, const sf_ggu
     }
     if (!e->tokenizer) {
         snprintf(e->chat_missing, sizeof e->chat_missing, "this engine has no tokenizer (%s)",
-                 cfg->weights ? "this build reads one from GGUF files only" : "no checkpoint");
+                 cfg->weights ? "the weights came without one" : "no checkpoint");
         return SF_OK;
     }
     sf_err why;
-    sf_code rc;
-    const char *own = e->plan->model.chat_template;
-    if (own) {
-        rc = parse_chat(e, "chat_template of the model description", own, strlen(own), &why);
-    } else {
-        sf_str s;
-        rc = sf_gguf_get_str(g, "tokenizer.chat_template", &s, &why);
-        if (rc == SF_OK) rc = parse_chat(e, "tokenizer.chat_template", s.data, s.len, &why);
-    }
-    if (rc != SF_OK) sf_err_format(&why, e->chat_missing, sizeof e->chat_missing);
+    if (parse_own_chat(e, c, &why) != SF_OK) sf_err_format(&why, e->chat_missing, sizeof e->chat_missing);
     return SF_OK;
 }
 
-static sf_code load_text(sf_engine *e, const sf_engine_config *cfg, const sf_gguf *g, sf_err *err) {
-    if (g) {
-        SF_TRY(sf_tokenizer_open(g, &e->tokenizer, err));
-        SF_TRY(check_tokenizer(e->plan, e->tokenizer, cfg->weights, err));
+/* A directory may come without tokenizer.json: then prompts are token ids. */
+static sf_code load_tokenizer(sf_engine *e, const sf_engine_config *cfg, checkpoint *c, sf_err *err) {
+    bool there = false;
+    if (c->g) SF_TRY(sf_tokenizer_open(c->g, &e->tokenizer, err));
+    if (c->directory) {
+        sf_buf path = {0};
+        SF_TRY(sf_buf_printf(&path, err, "%s/tokenizer.json", c->directory));
+        there = access(path.data, F_OK) == 0;
+        sf_buf_fini(&path);
     }
-    return load_chat(e, cfg, g, err);
+    if (there) SF_TRY(sf_tokenizer_open_dir(c->directory, &e->tokenizer, &c->chat, err));
+    if (e->tokenizer) return check_tokenizer(e->plan, e->tokenizer, cfg->weights, there, err);
+    if (!cfg->text_only || !cfg->weights) return SF_OK;
+    return SF_FAIL_AT(err, SF_NOT_FOUND, ((sf_loc){cfg->weights, 0, 0}), "no tokenizer: %s",
+                      c->directory ? "the directory has no tokenizer.json"
+                                   : "give the directory of the file");
 }
 
 static sf_code load_weights(sf_engine *e, const sf_engine_config *cfg, const checkpoint *c, sf_pool *pool,
@@ -145,7 +166,8 @@ sf_code sf_engine_load(sf_engine *e, const sf_engine_config *cfg, sf_err *err) {
             "no weights: give a GGUF file or a directory of safetensors, or ask for random weights");
     }
     if (cfg->weights && (rc = open_checkpoint(cfg, &c, err)) != SF_OK) goto done;
-    if ((rc = load_text(e, cfg, c.g, err)) != SF_OK) goto done;
+    if ((rc = load_tokenizer(e, cfg, &c, err)) != SF_OK) goto done;
+    if ((rc = load_chat(e, cfg, &c, err)) != SF_OK) goto done;
     if (cfg->text_only) goto done;
     if ((rc = sf_backend_begin(e, cfg, err)) != SF_OK) goto done;
     t0 = sf_now_s();

@@ -205,7 +205,7 @@ static void open_from(const sf_plan *plan, const char *path, int32_t ids[6], cha
     c.weights = path;
     if (sf_engine_open(plan, &c, &e, &err) != SF_OK) fail_msg("%s", err.msg);
     assert_null(sf_engine_tokenizer(e));
-    assert_non_null(strstr(sf_engine_chat_missing(e), "reads one from GGUF files only"));
+    assert_non_null(strstr(sf_engine_chat_missing(e), "the weights came without one"));
     assert_int_equal(run_request(e, true, 6, ids, &err), SF_OK);
     snprintf(fingerprint, 64, "%s", sf_engine_fingerprint(e));
     sf_engine_close(e);
@@ -229,13 +229,81 @@ static void safetensors_serve_from_a_directory_and_a_file(void **state) {
     st_remove(dir);
 }
 
-static void text_alone_needs_a_gguf_file(void **state) {
+static void text_alone_needs_a_tokenizer(void **state) {
     (void)state;
     sf_engine_config c;
     sf_engine_config_default(&c);
-    c.weights = "/";
     c.text_only = true;
-    expect_refused(&c, SF_UNSUPPORTED, "no tokenizer: this build reads one from GGUF files only");
+    c.weights = "/";
+    expect_refused(&c, SF_NOT_FOUND, "no tokenizer: the directory has no tokenizer.json");
+    c.weights = "/m.safetensors";
+    expect_refused(&c, SF_NOT_FOUND, "no tokenizer: give the directory of the file");
+}
+
+#define SPECIAL(id, text)                                                                                    \
+    "{\"id\":" id ",\"content\":\"" text "\",\"single_word\":false,\"lstrip\":false,\"rstrip\":false,"       \
+    "\"normalized\":false,\"special\":true}"
+
+/* Byte-level BPE of 6 tokens by the plan's split, with the BOS that the plan adds. */
+static const char tokenizer_json[] =
+    "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[" SPECIAL(
+        "1",
+        "<s>") "," SPECIAL("2",
+                           "</s>") "],\"normalizer\":null,\"pre_tokenizer\":{\"type\":\"Sequence\","
+                                   "\"pretokenizers\":["
+                                   "{\"type\":\"Digits\",\"individual_digits\":true},"
+                                   "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"trim_offsets\":true,"
+                                   "\"use_regex\":true}]},"
+                                   "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{"
+                                   "\"SpecialToken\":{\"id\":\"<s>\",\"type_id\":0}},"
+                                   "{\"Sequence\":{\"id\":\"A\",\"type_id\":0}}],\"pair\":[{\"Sequence\":{"
+                                   "\"id\":\"A\",\"type_id\":0}},"
+                                   "{\"Sequence\":{\"id\":\"B\",\"type_id\":1}}],"
+                                   "\"special_tokens\":{\"<s>\":{\"id\":\"<s>\",\"ids\":[1],\"tokens\":[\"<s>"
+                                   "\"]}}},"
+                                   "\"decoder\":{\"type\":\"ByteLevel\",\"add_prefix_space\":true,\"trim_"
+                                   "offsets\":true,\"use_regex\":true},"
+                                   "\"model\":{\"type\":\"BPE\",\"dropout\":null,\"unk_token\":null,"
+                                   "\"continuing_subword_prefix\":null,"
+                                   "\"end_of_word_suffix\":null,\"fuse_unk\":false,\"byte_fallback\":false,"
+                                   "\"vocab\":{\"a\":0,\"b\":3,\"ab\":4},\"merges\":[\"a b\"]}}";
+
+static const char tokenizer_config[] = "{\"bos_token\":\"<s>\",\"eos_token\":\"</s>\",\"chat_template\":"
+                                       "\"{% for m in messages %}{{ m.content }}{% endfor %}\"}";
+
+static void a_directory_brings_tokenizer_and_chat_template(void **state) {
+    (void)state;
+    sf_plan plan = sf_the_plan;
+    char dir[64];
+    sf_engine_config c;
+    sf_engine *e = NULL;
+    sf_err err = {0};
+    sf_ids ids = {0};
+    st_directory(dir);
+    st_write_text(dir, "tokenizer.json", tokenizer_json);
+    st_write_text(dir, "tokenizer_config.json", tokenizer_config);
+    sf_engine_config_default(&c);
+    c.weights = dir;
+    c.text_only = true;
+    if (sf_engine_open(&plan, &c, &e, &err) != SF_OK) fail_msg("%s", err.msg);
+    assert_non_null(sf_engine_chat(e));
+    assert_int_equal(sf_tokenizer_encode(sf_engine_tokenizer(e), "abb", 3, NULL, &ids, &err), SF_OK);
+    assert_true(ids.len == 2 && ids.data[0] == 4 && ids.data[1] == 3);
+    sf_ids_fini(&ids);
+    sf_engine_close(e);
+    plan.model.tokenizer_split = "qwen2";
+    assert_int_equal(sf_engine_open(&plan, &c, &e, &err), SF_INVALID);
+    assert_non_null(strstr(err.msg, "tokenizer.json splits text otherwise than 'qwen2'"));
+    plan = sf_the_plan;
+    plan.model.vocab = 4; /* the tokenizer has 5 */
+    assert_int_equal(sf_engine_open(&plan, &c, &e, &err), SF_INVALID);
+    assert_non_null(strstr(err.msg, "the tokenizer has 5 tokens"));
+    plan = sf_the_plan;
+    st_unlink(dir, "tokenizer_config.json");
+    if (sf_engine_open(&plan, &c, &e, &err) != SF_OK) fail_msg("%s", err.msg);
+    assert_non_null(strstr(sf_engine_chat_missing(e), "no chat template"));
+    sf_engine_close(e);
+    st_remove(dir);
 }
 
 static void a_lying_device_loses_deterministic_service(void **state) {
@@ -319,7 +387,8 @@ int main(void) {
         cmocka_unit_test(policies_not_in_this_build_are_refused),
         cmocka_unit_test(weights_are_asked_for),
         cmocka_unit_test(safetensors_serve_from_a_directory_and_a_file),
-        cmocka_unit_test(text_alone_needs_a_gguf_file),
+        cmocka_unit_test(text_alone_needs_a_tokenizer),
+        cmocka_unit_test(a_directory_brings_tokenizer_and_chat_template),
         cmocka_unit_test(a_lying_device_loses_deterministic_service),
         cmocka_unit_test(the_same_request_has_the_same_tokens_in_any_engine),
         cmocka_unit_test(the_real_kernels_pass_the_selftest),
