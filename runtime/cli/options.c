@@ -28,7 +28,7 @@ const char *const sf_verb_names[SF_VERB_COUNT] = {"run", "selftest", "info", "to
 
 /* clang-format off */
 const sf_opt sf_opts[] = {
-    STR("weights", R | S | I | T, "FILE", weights, "GGUF file with the weights and the tokenizer"),
+    STR("weights", R | S | I | T, "FILE", weights, "GGUF file or Hugging Face directory: weights and tokenizer"),
     {"random-weights", SF_OPT_RANDOM, R | S | I, "SEED", 0, 0, AT(random_seed), NULL, "random weights in place of a checkpoint's"},
     STR("prompt", R, "TEXT", prompt, "answer this text, streamed to stdout"),
     STR("chat", R | T, "TEXT", chat, "the same as a user's message through the chat template"),
