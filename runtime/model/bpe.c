@@ -120,7 +120,7 @@ static size_t merge_all(const sf_tokenizer *t, symbol *s, uint64_t *heap, int32_
 }
 
 static int32_t add_symbol(symbol *s, int32_t n, int32_t id) {
-    if (id < 0) return n; /* a byte without a token is left out */
+    if (id < 0) return n;
     s[n] = (symbol){id, n - 1, n + 1};
     return n + 1;
 }
@@ -137,8 +137,11 @@ static int32_t first_symbols(const sf_tokenizer *t, symbol *s, const char *word,
             id = sf_tokenizer_find(t, word + i, bytes);
             if (!sf_token_is_piece(t, id)) id = -1;
         }
-        for (size_t k = 0; id < 0 && k < bytes; k++)
-            n = add_symbol(s, n, t->byte_id[(uint8_t)word[i + k]]);
+        for (size_t k = 0; id < 0 && k < bytes; k++) {
+            int32_t byte = t->byte_id[(uint8_t)word[i + k]];
+            bool again = t->fuse_unk && n && s[n - 1].id == t->unk;
+            n = add_symbol(s, n, byte >= 0 || again ? byte : t->unk);
+        }
         n = add_symbol(s, n, id);
     }
     return n;

@@ -246,6 +246,8 @@ static sf_code hash_all(build *b) {
         hash_str(h, p->rights[i]);
     if (p->scores) sf_sha256_add(h, p->scores, p->n_tokens * sizeof *p->scores);
     sf_sha256_add(h, p->types, p->n_types * sizeof *p->types);
+    if (p->has_unk) sf_sha256_add(h, &t->unk, sizeof t->unk);
+    if (p->has_unk) sf_sha256_add(h, &t->fuse_unk, sizeof t->fuse_unk);
     if (p->flags) sf_sha256_add(h, p->flags, p->n_tokens);
     sf_sha256_hex(h, b->t->hash);
     sf_sha256_destroy(h);
@@ -266,6 +268,8 @@ static sf_code take_rules(build *b) {
     t->strip = p->strip;
     t->nfc = p->json ? p->nfc : t->split->nfc;
     t->whole_words = p->json ? p->whole_words : t->split->whole_words;
+    t->unk = p->has_unk ? p->unk : -1;
+    t->fuse_unk = p->fuse_unk;
     t->bos = (int32_t)p->bos;
     t->eos = (int32_t)p->eos;
     t->add_bos = p->add_bos;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_IDS = 1 << 24 };
+enum { MAX_IDS = 1 << 21 };
 
 typedef struct lists { /* what the parts point into */
     sf_str *tokens, *lefts, *rights;
@@ -208,6 +208,19 @@ static const char *named(const json_t *config, const char *key) {
     return json_string_value(json_is_object(v) ? json_object_get(v, "content") : v);
 }
 
+static sf_code read_unk(sf_tokenizer_json *r, const json_t *root, const lists *l) {
+    const json_t *unk = json_object_get(json_object_get(root, "model"), "unk_token");
+    const json_t *fuse = json_object_get(json_object_get(root, "model"), "fuse_unk");
+    int64_t unk_id = -1;
+    if (json_is_string(unk)) {
+        SF_TRY(find_id(r, l, json_string_value(unk), "tokenizer.json: model.unk_token", &unk_id));
+        r->parts.has_unk = true;
+        r->parts.unk = (int32_t)unk_id;
+        r->parts.fuse_unk = json_is_true(fuse);
+    }
+    return SF_OK;
+}
+
 static sf_code read_special_ids(sf_tokenizer_json *r, const json_t *config, const lists *l) {
     const char *bos = named(config, "bos_token"), *eos = named(config, "eos_token");
     const json_t *add = json_object_get(config, "add_bos_token"),
@@ -251,6 +264,7 @@ static sf_code read_all(sf_tokenizer_json *r, const json_t *root, const json_t *
     SF_TRY(read_vocab(r, vocab, l));
     SF_TRY(read_added(r, added, l));
     SF_TRY(read_merges(r, json_object_get(model, "merges"), l));
+    SF_TRY(read_unk(r, root, l));
     return read_special_ids(r, config, l);
 }
 

@@ -48,6 +48,8 @@ typedef struct sf_tokenizer_parts {
     size_t n_types;
     const uint8_t *flags; /* [n_tokens] or NULL, sf_added_flags */
     int64_t bos, eos;     /* -1: none */
+    bool has_unk, fuse_unk;
+    int32_t unk; /* stands for a byte that is no token, or a run of such; without one they are left out */
     bool add_bos;
     bool spm; /* SentencePiece's: characters and byte tokens, U+2581 for a space */
     sf_prefix prefix;
@@ -106,8 +108,8 @@ struct sf_tokenizer {
     const sf_split *split;
     bool spm, nfc, strip, whole_words;
     sf_prefix prefix;
-    int32_t bos, eos;
-    bool add_bos;
+    int32_t bos, eos, unk; /* -1: none */
+    bool add_bos, fuse_unk;
     char hash[65];
 };
 

@@ -1,7 +1,7 @@
 /* The n-th allocation fails, for every n: tokenizer and chat template say so and leak nothing (a sanitizer's
  * word). */
 #include "model/chat.h"
-#include "model/tokenizer_priv.h"
+#include "model/tokenizer_json_priv.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -89,6 +89,40 @@ static sf_code tokenizer_step(sf_err *err) {
     return rc;
 }
 
+static json_t *file; /* a tokenizer.json, with NFC and a token that is looked for after it */
+
+static sf_code json_step(sf_err *err) {
+    static const char text[] = "abab<n>e\xcc\x81"
+                               "ab";
+    static const uint8_t zeros[sizeof text] = {0};
+    sf_tokenizer *t = NULL;
+    sf_ids ids = {0};
+    sf_code rc = sf_tokenizer_json_build("d", file, NULL, &t, err);
+    assert_true((rc == SF_OK) == (t != NULL));
+    if (rc == SF_OK) {
+        rc = sf_tokenizer_encode(t, text, sizeof text - 1, zeros, &ids, err);
+        assert_int_equal(ids.len,
+                         rc == SF_OK ? 4 : 0); /* two, the added token, one; e and its mark are none */
+    }
+    sf_ids_fini(&ids);
+    sf_tokenizer_close(t);
+    return rc;
+}
+
+static void tokenizer_json_survives_every_failing_allocation(void **state) {
+    (void)state;
+    file =
+        json_loads("{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1,\"ab\":2},\"merges\":[\"a b\"]},"
+                   "\"added_tokens\":[{\"id\":3,\"content\":\"<n>\",\"normalized\":true}],\"normalizer\":{"
+                   "\"type\":\"NFC\"},"
+                   "\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false},\"decoder\":{"
+                   "\"type\":\"ByteLevel\"}}",
+                   0, NULL);
+    assert_non_null(file);
+    each_allocation(json_step, 15);
+    json_decref(file);
+}
+
 static json_t *messages;
 
 static sf_code chat_step(sf_err *err) {
@@ -127,6 +161,7 @@ static void chat_survives_every_failing_allocation(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tokenizer_survives_every_failing_allocation),
+        cmocka_unit_test(tokenizer_json_survives_every_failing_allocation),
         cmocka_unit_test(chat_survives_every_failing_allocation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

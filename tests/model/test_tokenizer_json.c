@@ -72,6 +72,23 @@ static void byte_level_ids_equal_the_library_s(void **state) {
     check_kind("qwen2");
 }
 
+static void bytes_without_a_token_become_the_unknown_one(void **state) {
+    (void)state;
+    check_kind("unknown");
+    check_kind("fused");
+    sf_tokenizer *one = opened("unknown"), *fused = opened("fused");
+    int32_t unk = sf_tokenizer_find(one, "<|endoftext|>", 13);
+    sf_ids ids = {0};
+    encode(one, "!!", 2, NULL, &ids);
+    assert_int_equal(ids.len, 2);
+    assert_int_equal(ids.data[0], unk);
+    encode(fused, "!!", 2, NULL, &ids);
+    assert_int_equal(ids.len, 1);
+    sf_ids_fini(&ids);
+    sf_tokenizer_close(one);
+    sf_tokenizer_close(fused);
+}
+
 static void sentencepiece_ids_equal_the_library_s(void **state) {
     (void)state;
     check_kind("prepend");
@@ -331,6 +348,7 @@ static void what_is_broken_is_refused_by_its_path(void **state) {
                  {"added_tokens.1.content", "null", "added_tokens[1].content"},
                  {"added_tokens.1.id", "3", "added_tokens[1]: id 3 is"},
                  {"added_tokens.1.lstrip", "1", "added_tokens[1].lstrip"},
+                 {"model.unk_token", "\"<q>\"", "model.unk_token is '<q>'"},
                  {"pre_tokenizer", "7", "pre_tokenizer is no object"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         spoilt("llama3", cases[i].path, cases[i].value, SF_FORMAT, cases[i].detail);
@@ -436,6 +454,7 @@ static void a_template_with_a_first_token_asks_for_a_bos(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(byte_level_ids_equal_the_library_s),
+        cmocka_unit_test(bytes_without_a_token_become_the_unknown_one),
         cmocka_unit_test(sentencepiece_ids_equal_the_library_s),
         cmocka_unit_test(sentencepiece_text_comes_back_whole),
         cmocka_unit_test(marks_follow_the_text_through_normalisation),

@@ -41,6 +41,12 @@ def kinds():
     keep = {m[0] + m[1] for m in merges[:150]}
     tokens = [s for s in tokens if len(s) == 1 or s in keep]
     out = {f: library(f, tokens, merges[:150]) for f in ("llama3", "qwen2")}
+    for fuse in (False, True):  # bytes without a token
+        few = {s: i for i, s in enumerate(s for s in tokens if s not in "\u00a7\u00a8\u00a9\u00bd\u0110!x")}
+        t = library("qwen2", [*few, "<|endoftext|>"], [m for m in merges[:150] if not set("!x\u00a7\u00a8\u00a9\u00bd\u0110") & set("".join(m))])
+        model = json.loads(t.to_str())
+        model["model"].update(unk_token="<|endoftext|>", fuse_unk=fuse)
+        out["fused" if fuse else "unknown"] = Tokenizer.from_str(json.dumps(model))
     out.update({kind: pieces(kind) for kind in ("prepend", "first", "always")})
     for t in out.values():
         t.add_tokens([AddedToken("<l>", lstrip=True, normalized=False), AddedToken("<r>", rstrip=True, normalized=False),
