@@ -488,6 +488,69 @@ static void a_gguf_s_keys_make_a_tokenizer(void **state) {
     sf_tokenizer_close(t);
 }
 
+/* SentencePiece's kind: byte tokens, then "_", "a", "_a"; `scores` of them. */
+static sf_code open_pieces(uint64_t scores, const char *flag, bool value, sf_tokenizer **t, sf_err *err) {
+    static const char *const more[] = {"<s>", "\xe2\x96\x81", "a", "\xe2\x96\x81\x61"};
+    enum { N = 256 + sizeof more / sizeof *more };
+    gm m = {0};
+    sf_gguf *g = NULL;
+    gm_head(&m, 3, 0, flag ? 6 : 5);
+    gm_kv_str(&m, "tokenizer.ggml.model", "llama");
+    gm_array(&m, "tokenizer.ggml.tokens", 8, N);
+    for (int i = 0; i < N; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "<0x%02X>", (unsigned)i & 255);
+        gm_str(&m, i < 256 ? name : more[i - 256]);
+    }
+    gm_array(&m, "tokenizer.ggml.scores", 6, scores);
+    for (uint64_t i = 0; i < scores; i++)
+        gm_uint(&m, 0, 4);
+    gm_array(&m, "tokenizer.ggml.token_type", 5, N);
+    for (int i = 0; i < N; i++)
+        gm_uint(&m, i < 256 ? SF_TOKEN_BYTE : i == 256 ? SF_TOKEN_CONTROL : SF_TOKEN_NORMAL, 4);
+    gm_kv_u32(&m, "tokenizer.ggml.bos_token_id", 256);
+    if (flag) {
+        gm_key(&m, flag, 7);
+        gm_uint(&m, value, 1);
+    }
+    gm_pad(&m, 32);
+    assert_int_equal(sf_gguf_open_bytes("pieces.gguf", m.data, m.len, &g, err), SF_OK);
+    sf_code rc = sf_tokenizer_open(g, t, err);
+    sf_gguf_close(g);
+    gm_fini(&m);
+    return rc;
+}
+
+static void a_gguf_s_scores_make_a_tokenizer(void **state) {
+    (void)state;
+    sf_tokenizer *t = NULL;
+    sf_ids ids = {0};
+    sf_err err;
+    assert_int_equal(open_pieces(260, NULL, false, &t, &err), SF_OK);
+    assert_true(sf_tokenizer_add_bos(t)); /* where the file does not say */
+    assert_int_equal(sf_tokenizer_check_split(t, "x", "sentencepiece", &err), SF_OK);
+    encode(t, "a a", 3, NULL, &ids);
+    assert_int_equal(ids.len, 2);
+    assert_int_equal(ids.data[0], 259);
+    assert_int_equal(ids.data[1], 259);
+    sf_tokenizer_close(t);
+    assert_int_equal(open_pieces(260, "tokenizer.ggml.add_space_prefix", false, &t, &err), SF_OK);
+    encode(t, "a a", 3, NULL, &ids);
+    assert_int_equal(ids.data[0], 258);
+    sf_tokenizer_close(t);
+    assert_int_equal(open_pieces(260, "tokenizer.ggml.add_bos_token", false, &t, &err), SF_OK);
+    assert_false(sf_tokenizer_add_bos(t));
+    sf_tokenizer_close(t);
+    t = NULL;
+    assert_int_equal(open_pieces(259, NULL, false, &t, &err), SF_FORMAT);
+    assert_non_null(strstr(err.msg, "tokenizer.ggml.scores has 259 items, expected 260"));
+    assert_int_equal(open_pieces(260, "tokenizer.ggml.remove_extra_whitespaces", true, &t, &err),
+                     SF_UNSUPPORTED);
+    assert_non_null(strstr(err.msg, "remove_extra_whitespaces"));
+    assert_null(t);
+    sf_ids_fini(&ids);
+}
+
 static void missing_and_mistyped_keys_are_named(void **state) {
     (void)state;
     static const char *const keys[] = {"model",      "pre",          "tokens",       "merges",
@@ -524,6 +587,7 @@ int main(void) {
         cmocka_unit_test(bad_types_split_and_ids_are_named),
         cmocka_unit_test(a_split_unlike_the_engine_s_is_refused_by_name),
         cmocka_unit_test(a_gguf_s_keys_make_a_tokenizer),
+        cmocka_unit_test(a_gguf_s_scores_make_a_tokenizer),
         cmocka_unit_test(missing_and_mistyped_keys_are_named),
     };
     return cmocka_run_group_tests(tests, load, unload);
