@@ -1,5 +1,7 @@
 #include "api/fields.h"
 
+#include "base/suggest.h"
+
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -45,17 +47,42 @@ const sf_api_field sf_api_fields[] = {
     {"prompt_logprobs", SF_API_INT, ALL, 0, SF_TOP_MAX, false, AT(prompt_logprobs), "none", "the same for the prompt's tokens"},
     {"echo", SF_API_BOOL, COMPLETION | RUN, 0, 0, false, AT(echo), "false", "put the prompt before the answer"},
     {"return_token_ids", SF_API_BOOL, ALL, 0, 0, false, AT(return_token_ids), "false", "add prompt_token_ids"},
-    {"is_deterministic", SF_API_BOOL, ALL, 0, 0, false, AT(params.deterministic), "--deterministic-default", "same bits under any load"},
+    {"is_deterministic", SF_API_BOOL, ALL, 0, 0, false, AT(params.deterministic), "the value of --deterministic-default", "same bits under any load"},
     {"stream", SF_API_BOOL, ALL, 0, 0, false, AT(stream), "false", "server-sent events (run: no effect)"},
     {"stream_options", SF_API_OBJECT, ALL, 0, 0, false, AT(stream_options), "none", "include_usage"},
 };
 /* clang-format on */
 const int sf_api_n_fields = (int)(sizeof sf_api_fields / sizeof *sf_api_fields);
 
+/* What other programs' clients call a field. */
+static const struct {
+    const char *name, *field;
+} aliases[] = {{"deterministic", "is_deterministic"}, {"custom_id", "id"}};
+enum { N_ALIASES = sizeof aliases / sizeof *aliases };
+
 const sf_api_field *sf_api_field_find(const char *name) {
+    for (int i = 0; i < N_ALIASES; i++)
+        if (strcmp(aliases[i].name, name) == 0) name = aliases[i].field;
     for (int i = 0; i < sf_api_n_fields; i++)
         if (strcmp(sf_api_fields[i].name, name) == 0) return &sf_api_fields[i];
     return NULL;
+}
+
+const char *sf_api_field_alias(const sf_api_field *f) {
+    for (int i = 0; i < N_ALIASES; i++)
+        if (strcmp(aliases[i].field, f->name) == 0) return aliases[i].name;
+    return NULL;
+}
+
+const char *sf_api_field_near(const char *name, unsigned kind) {
+    const char *words[sizeof sf_api_fields / sizeof *sf_api_fields + N_ALIASES + 1];
+    int n = 0;
+    for (int i = 0; i < sf_api_n_fields; i++)
+        if (sf_api_fields[i].where & kind) words[n++] = sf_api_fields[i].name;
+    for (int i = 0; i < N_ALIASES; i++)
+        if (sf_api_field_find(aliases[i].field)->where & kind) words[n++] = aliases[i].name;
+    words[n] = NULL;
+    return sf_suggest(name, words);
 }
 
 const char *sf_api_field_expects(const sf_api_field *f, char *buf, size_t size) {

@@ -37,7 +37,12 @@ typedef struct sf_api_field {
 extern const sf_api_field sf_api_fields[];
 extern const int sf_api_n_fields;
 
-const sf_api_field *sf_api_field_find(const char *name); /* NULL: unknown */
+/* By its name or its alias. NULL: unknown. */
+const sf_api_field *sf_api_field_find(const char *name);
+/* Another name that a request may use for the field, or NULL. */
+const char *sf_api_field_alias(const sf_api_field *f);
+/* The known name of a request of this kind that an unknown one is probably a slip of, or NULL. */
+const char *sf_api_field_near(const char *name, unsigned kind);
 /* What the field expects: "an integer in 1..64", "a number in (0, 1]". Returns buf. */
 const char *sf_api_field_expects(const sf_api_field *f, char *buf, size_t size);
 

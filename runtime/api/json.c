@@ -164,10 +164,10 @@ const char *sf_json_describe(const json_t *j, char *buf, size_t size) {
         break;
     }
     case JSON_INTEGER:
-        snprintf(buf, size, "an integer (%" JSON_INTEGER_FORMAT ")", json_integer_value(j));
+        snprintf(buf, size, "%" JSON_INTEGER_FORMAT, json_integer_value(j));
         break;
     case JSON_REAL:
-        snprintf(buf, size, "a number (%s)", sf_json_number(json_real_value(j), number));
+        snprintf(buf, size, "%s", sf_json_number(json_real_value(j), number));
         break;
     case JSON_TRUE:
     case JSON_FALSE:

@@ -30,7 +30,7 @@ json_t *sf_json_logprob(float v);
 
 /* The shortest decimal that reads back as v, with at least the digits of %g. Returns buf. */
 const char *sf_json_number(double v, char buf[32]);
-/* Describes a value for a message: `a string ("5")`, `an integer (7)`, `an array of 3`. Returns buf. */
+/* Describes a value for a message: `a string ("5")`, `7`, `an array of 3`. Returns buf. */
 const char *sf_json_describe(const json_t *j, char *buf, size_t size);
 
 #endif

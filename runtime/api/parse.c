@@ -3,6 +3,7 @@
 #include "api/values_priv.h"
 
 #include <float.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,6 +106,26 @@ static sf_code read_field(const sf_api_model *m, const sf_api_field *f, json_t *
     return SF_OK;
 }
 
+static sf_code fail_unknown(const char *key, unsigned kind, sf_api_error *err) {
+    const char *near = sf_api_field_near(key, kind);
+    return sf_api_fail(err, key, "unknown_field", "%.60s: unknown field%s%s%s", key,
+                       near ? ", did you mean " : "", near ? near : "", near ? "?" : "");
+}
+
+/* The value v under key, which is f's name or its alias: errors name what the client wrote. */
+static sf_code read_named(const sf_api_model *m, const sf_api_field *f, const char *key, json_t *v,
+                          sf_api_request *r, sf_api_error *err) {
+    sf_api_field named = *f;
+    const json_t *other = json_object_get(r->body, f->name);
+    named.name = key;
+    if (strcmp(key, f->name) != 0 && other && !json_is_null(other) && !json_equal(other, v)) {
+        return sf_api_fail(err, key, "invalid_value",
+                           "%s and %s are two names of one field and differ, expected one of them", key,
+                           f->name);
+    }
+    return read_field(m, &named, v, r, err);
+}
+
 static sf_code read_fields(const sf_api_model *m, sf_api_request *r, sf_api_error *err) {
     const char *key;
     json_t *v;
@@ -112,14 +133,24 @@ static sf_code read_fields(const sf_api_model *m, sf_api_request *r, sf_api_erro
         const sf_api_field *f = sf_api_field_find(key);
         if (f && !(f->where & r->kind)) f = NULL;
         if (!f) {
-            if (m->strict) return sf_api_fail(err, key, "unknown_field", "%.60s: unknown field", key);
+            if (m->strict) return fail_unknown(key, r->kind, err);
             if (!r->ignored) r->ignored = key;
             continue;
         }
         if (json_is_null(v)) continue; /* as if absent, which is what clients mean by it */
-        SF_TRY(read_field(m, f, v, r, err));
+        SF_TRY(read_named(m, f, key, v, r, err));
     }
     return SF_OK;
+}
+
+/* OpenAI's batch files wrap each request; the wrapper's own words would be ignored as unknown. */
+static sf_code check_wrapper(const sf_api_request *r, sf_api_error *err) {
+    if (!(r->kind & SF_API_RUN) || !json_object_get(r->body, "body") || !json_object_get(r->body, "url"))
+        return SF_OK;
+    return sf_api_fail(
+        err, "body", "unsupported",
+        "body: batch wrapper lines (custom_id, method, url, body) are not understood, expected "
+        "what body holds as the line itself; custom_id may stand in it");
 }
 
 /* Which of completion and chat the line of a run is. */
@@ -136,8 +167,11 @@ static sf_code check_source(const sf_api_request *r, sf_api_error *err) {
                          : r->kind & SF_API_CHAT ? "messages"
                                                  : "prompt";
     if (n == 0) {
+        const char *near = r->ignored ? sf_api_field_near(r->ignored, r->kind) : NULL;
+        char hint[160] = "";
+        if (near) snprintf(hint, sizeof hint, " (%.60s is unknown, did you mean %s?)", r->ignored, near);
         return sf_api_fail(err, r->kind & SF_API_CHAT ? "messages" : "prompt", "missing_field",
-                           "%s is missing", wanted);
+                           "%s is missing%s", wanted, hint);
     }
     return sf_api_fail(err, "prompt", "invalid_value", "expected only one of %s", wanted);
 }
@@ -200,6 +234,7 @@ sf_code sf_api_request_read(const sf_api_model *m, unsigned kind, json_t *body, 
     r->params.max_tokens = r->kind & SF_API_CHAT ? -1 : COMPLETION_MAX_TOKENS;
     r->params.seed = m->seed;
     r->params.deterministic = m->deterministic_default;
+    SF_TRY(check_wrapper(r, err));
     SF_TRY(read_fields(m, r, err));
     SF_TRY(check_source(r, err));
     SF_TRY(check_length(r, err));

@@ -134,6 +134,16 @@ static sf_code join_parts(const json_t *parts, size_t index, sf_buf *out, sf_api
     return SF_OK;
 }
 
+/* A template may drop a message of a role that it does not know, without a word. */
+static sf_code check_role(const json_t *role, size_t index, sf_api_error *err) {
+    static const char *const roles[] = {"system", "user", "assistant", "tool", "developer"};
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
+        if (strcmp(json_string_value(role), roles[i]) == 0) return SF_OK;
+    return sf_api_fail(err, "messages", "invalid_value",
+                       "messages[%zu].role is \"%.40s\", expected system, user, assistant, tool or developer",
+                       index, json_string_value(role));
+}
+
 /* A copy of the message whose content, if it is a list of text parts, is one string. */
 static sf_code flatten_message(const json_t *message, size_t index, json_t **out, sf_api_error *err) {
     const json_t *content = json_object_get(message, "content");
@@ -143,6 +153,7 @@ static sf_code flatten_message(const json_t *message, size_t index, json_t **out
                            "messages[%zu] is %s, expected an object with a role (a string) and a content",
                            index, sf_json_describe(message, was, sizeof was));
     }
+    SF_TRY(check_role(json_object_get(message, "role"), index, err));
     /* A call of tools may stand for it, as OpenAI's clients send it. */
     if ((!content || json_is_null(content)) && !json_object_get(message, "tool_calls")) {
         return sf_api_fail(err, "messages", "missing_field",

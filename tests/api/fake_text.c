@@ -111,7 +111,7 @@ sf_code sf_chat_render(const sf_chat *c, const sf_chat_vars *vars, sf_buf *text,
     json_array_foreach(vars->messages, i, m) {
         const char *role = json_string_value(json_object_get(m, "role"));
         const char *content = json_string_value(json_object_get(m, "content"));
-        if (strcmp(role, "bad") == 0) return SF_FAIL(err, SF_INVALID, "roles must alternate");
+        if (strcmp(role, "tool") == 0) return SF_FAIL(err, SF_INVALID, "roles must alternate");
         sf_code rc = put(text, plain, role, true, err);
         if (rc == SF_OK) rc = put(text, plain, ":", false, err);
         if (rc == SF_OK && content) rc = put(text, plain, content, true, err);

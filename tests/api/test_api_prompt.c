@@ -93,11 +93,12 @@ static void several_prompts_are_kept_apart(void **state) {
 static void ids_outside_the_vocabulary_are_named(void **state) {
     (void)state;
     expect_error(&fake_model, "{\"prompt_ids\": [1, 999999]}", "prompt_ids",
-                 "prompt_ids[1] is an integer (999999), expected a token id in 0..260");
-    expect_error(&fake_model, "{\"prompt\": [-1]}", "prompt", "prompt[0] is an integer (-1)");
+                 "prompt_ids[1] is 999999, expected a token id in 0..260");
+    expect_error(&fake_model, "{\"prompt\": [-1]}", "prompt", "prompt[0] is -1");
     expect_error(&fake_model, "{\"prompt\": [261]}", "prompt", "0..260");
     expect_error(&fake_model, "{\"prompt\": [1, \"a\"]}", "prompt", "prompt[1] is a string");
-    expect_error(&fake_model, "{\"prompt\": [\"a\", 1]}", "prompt", "prompt[1] is an integer");
+    expect_error(&fake_model, "{\"prompt\": [\"a\", 1]}", "prompt",
+                 "prompt[1] is 1, expected the kind of prompt[0]");
 }
 
 static void the_context_limit_names_both_counts(void **state) {
@@ -145,7 +146,7 @@ static void what_is_far_too_long_is_refused_without_encoding_it(void **state) {
     refused_unread("{\"prompt\": \"", 156, "\"}", "prompt",
                    "prompt has at least 32 tokens, and with one more");
     refused_unread("{\"prompt\": [\"", 156, "\"]}", "prompt", "at least 32 tokens");
-    refused_unread("{\"messages\": [{\"role\": \"u\", \"content\": \"", 156, "\"}]}", "messages",
+    refused_unread("{\"messages\": [{\"role\": \"user\", \"content\": \"", 156, "\"}]}", "messages",
                    "messages has at least ");
     refused_unread("{\"max_tokens\": 0, \"echo\": true, \"prompt\": \"", 161, "\"}", "prompt",
                    "prompt has at least 33 tokens, which is over the context of 32");
@@ -182,64 +183,68 @@ static void a_whole_context_can_be_scored(void **state) {
 
 static void a_chat_is_rendered(void **state) {
     (void)state;
-    /* u : h i <end> A : */
-    expect_ids(&fake_model, "{\"messages\": [{\"role\": \"u\", \"content\": \"hi\"}]}",
-               "256 117 58 104 105 257 65 58");
-    expect_ids(&fake_model,
-               "{\"messages\": [{\"role\": \"u\", \"content\": \"hi\"}], \"add_generation_prompt\": false}",
-               "256 117 58 104 105 257");
+    /* u s e r : h i <end> A : */
+    expect_ids(&fake_model, "{\"messages\": [{\"role\": \"user\", \"content\": \"hi\"}]}",
+               "256 117 115 101 114 58 104 105 257 65 58");
+    expect_ids(
+        &fake_model,
+        "{\"messages\": [{\"role\": \"user\", \"content\": \"hi\"}], \"add_generation_prompt\": false}",
+        "256 117 115 101 114 58 104 105 257");
 }
 
 static void a_special_token_inside_a_message_stays_text(void **state) {
     (void)state;
-    expect_ids(&fake_model, "{\"messages\": [{\"role\": \"u\", \"content\": \"<end>\"}]}",
-               "256 117 58 60 101 110 100 62 257 65 58");
+    expect_ids(&fake_model, "{\"messages\": [{\"role\": \"user\", \"content\": \"<end>\"}]}",
+               "256 117 115 101 114 58 60 101 110 100 62 257 65 58");
 }
 
 static void text_parts_are_joined(void **state) {
     (void)state;
     expect_ids(&fake_model,
-               "{\"messages\": [{\"role\": \"u\", \"content\": [{\"type\": \"text\", \"text\": \"h\"},"
+               "{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"h\"},"
                "{\"type\": \"text\", \"text\": \"i\"}]}]}",
-               "256 117 58 104 105 257 65 58");
-    expect_error(&fake_model, "{\"messages\": [{\"role\": \"u\", \"content\": [{\"type\": \"image_url\"}]}]}",
+               "256 117 115 101 114 58 104 105 257 65 58");
+    expect_error(&fake_model,
+                 "{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"image_url\"}]}]}",
                  "messages", "messages[0].content[0] is of type \"image_url\"");
 }
 
 static void a_message_without_content_is_named(void **state) {
     (void)state;
-    expect_error(&fake_model, "{\"messages\": [{\"role\": \"u\", \"content\": \"hi\"}, {\"role\": \"u\"}]}",
+    expect_error(&fake_model,
+                 "{\"messages\": [{\"role\": \"user\", \"content\": \"hi\"}, {\"role\": \"user\"}]}",
                  "messages", "messages[1].content is missing, expected a string or a list of text parts");
-    expect_error(&fake_model, "{\"messages\": [{\"role\": \"u\", \"content\": null}]}", "messages",
+    expect_error(&fake_model, "{\"messages\": [{\"role\": \"user\", \"content\": null}]}", "messages",
                  "messages[0].content is null");
     /* a call of tools needs none */
-    expect_ids(
-        &fake_model,
-        "{\"messages\": [{\"role\": \"u\", \"tool_calls\": []}, {\"role\": \"u\", \"content\": \"hi\"}], "
-        "\"continue_final_message\": true}",
-        "256 117 58 257 117 58 104 105");
+    expect_ids(&fake_model,
+               "{\"messages\": [{\"role\": \"user\", \"tool_calls\": []}, {\"role\": \"user\", \"content\": "
+               "\"hi\"}], "
+               "\"continue_final_message\": true}",
+               "256 117 115 101 114 58 257 117 115 101 114 58 104 105");
 }
 
 static void the_last_message_can_stay_open(void **state) {
     (void)state;
-    expect_ids(&fake_model,
-               "{\"messages\": [{\"role\": \"u\", \"content\": \"hi\"}], \"continue_final_message\": true}",
-               "256 117 58 104 105");
+    expect_ids(
+        &fake_model,
+        "{\"messages\": [{\"role\": \"user\", \"content\": \"hi\"}], \"continue_final_message\": true}",
+        "256 117 115 101 114 58 104 105");
     expect_error(&fake_model,
-                 "{\"messages\": [{\"role\": \"u\"}], \"continue_final_message\": true, "
+                 "{\"messages\": [{\"role\": \"user\"}], \"continue_final_message\": true, "
                  "\"add_generation_prompt\": true}",
                  "continue_final_message", "both true");
 }
 
 static void a_last_message_without_text_cannot_stay_open(void **state) {
     (void)state;
-    static const char *const last[] = {"{\"role\": \"u\", \"tool_calls\": []}",
-                                       "{\"role\": \"u\", \"content\": \" \\n\"}",
-                                       "{\"role\": \"u\", \"content\": []}"};
+    static const char *const last[] = {"{\"role\": \"user\", \"tool_calls\": []}",
+                                       "{\"role\": \"user\", \"content\": \" \\n\"}",
+                                       "{\"role\": \"user\", \"content\": []}"};
     for (size_t i = 0; i < sizeof last / sizeof *last; i++) {
         char json[200];
         snprintf(json, sizeof json,
-                 "{\"messages\": [{\"role\": \"u\", \"content\": \"hi\"}, %s], "
+                 "{\"messages\": [{\"role\": \"user\", \"content\": \"hi\"}, %s], "
                  "\"continue_final_message\": true}",
                  last[i]);
         expect_error(&fake_model, json, "continue_final_message", "no text to continue");
@@ -248,12 +253,30 @@ static void a_last_message_without_text_cannot_stay_open(void **state) {
 
 static void malformed_messages_are_named(void **state) {
     (void)state;
-    expect_error(&fake_model, "{\"messages\": [7]}", "messages", "messages[0] is an integer");
+    expect_error(&fake_model, "{\"messages\": [7]}", "messages", "messages[0] is 7");
     expect_error(&fake_model, "{\"messages\": [{\"content\": \"x\"}]}", "messages", "messages[0]");
-    expect_error(&fake_model, "{\"messages\": [{\"role\": \"u\", \"content\": 5}]}", "messages",
+    expect_error(&fake_model, "{\"messages\": [{\"role\": \"user\", \"content\": 5}]}", "messages",
                  "messages[0].content");
-    expect_error(&fake_model, "{\"messages\": [{\"role\": \"bad\", \"content\": \"x\"}]}", "messages",
+    expect_error(&fake_model, "{\"messages\": [{\"role\": \"tool\", \"content\": \"x\"}]}", "messages",
                  "roles must alternate");
+}
+
+static void a_role_that_is_none_is_named(void **state) {
+    (void)state;
+    expect_error(
+        &fake_model,
+        "{\"messages\": [{\"role\": \"user\", \"content\": \"x\"}, {\"role\": \"usr\", \"content\": \"x\"}]}",
+        "messages", "messages[1].role is \"usr\", expected system, user, assistant, tool or developer");
+    static const char *const good[] = {"system", "user", "assistant", "developer"};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        char json[120];
+        snprintf(json, sizeof json, "{\"messages\": [{\"role\": \"%s\", \"content\": \"x\"}]}", good[i]);
+        sf_api_request r;
+        sf_api_error e;
+        assert_int_equal(fake_read(&fake_model, SF_API_RUN, json, &r, &e), SF_OK);
+        assert_int_equal(sf_api_request_prompts(&fake_model, &r, &e), SF_OK);
+        sf_api_request_fini(&r);
+    }
 }
 
 static void without_a_template_the_reason_is_told(void **state) {
@@ -261,7 +284,7 @@ static void without_a_template_the_reason_is_told(void **state) {
     sf_api_model m = fake_model;
     m.chat = NULL;
     m.chat_missing = "the checkpoint has none";
-    expect_error(&m, "{\"messages\": [{\"role\": \"u\"}]}", "messages", "the checkpoint has none");
+    expect_error(&m, "{\"messages\": [{\"role\": \"user\"}]}", "messages", "the checkpoint has none");
 }
 
 static void without_a_tokenizer_ids_still_work(void **state) {
@@ -291,6 +314,7 @@ int main(void) {
         cmocka_unit_test(the_last_message_can_stay_open),
         cmocka_unit_test(a_last_message_without_text_cannot_stay_open),
         cmocka_unit_test(malformed_messages_are_named),
+        cmocka_unit_test(a_role_that_is_none_is_named),
         cmocka_unit_test(without_a_template_the_reason_is_told),
         cmocka_unit_test(without_a_tokenizer_ids_still_work),
     };
