@@ -3,6 +3,7 @@
 #include "base/progress.h"
 #include "cli/batch_priv.h"
 #include "cli/lines.h"
+#include "cli/warn.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@ typedef struct batch {
     int running, items;       /* submitted and unfinished; in the list */
     int max_running;
     bool ended; /* no more lines */
-    bool told_ignored;
+    sf_warned warned;
     sf_progress bar;
     uint64_t written;
     sf_run_counts counts;
@@ -43,14 +44,6 @@ static sf_code submit(batch *b, batch_item *it, sf_err *err) {
     b->refused = full ? it : NULL;
     b->running += !full && it->req != NULL;
     return SF_OK;
-}
-
-static void tell_ignored(batch *b, const batch_item *it) {
-    if (!it->api.ignored || b->told_ignored) return;
-    b->told_ignored = true;
-    fprintf(stderr,
-            "steadfast: warning: %s:%lld: unknown field %.60s is ignored (--strict makes it an error)\n",
-            b->in.name, (long long)it->line, it->api.ignored);
 }
 
 static bool has_room(const batch *b) {
@@ -77,7 +70,7 @@ static sf_code take_lines(batch *b, sf_err *err) {
         } else {
             SF_TRY(batch_item_create(b->m, b->o, b->in.line, text, len, &it, err));
         }
-        tell_ignored(b, it);
+        if (it->req) sf_cli_warn_request(&b->warned, b->m, &it->api, b->in.name, it->line);
         append(b, it);
         b->counts.requests++;
         SF_TRY(submit(b, it, err));
@@ -182,7 +175,8 @@ static int finish(batch *b, sf_code rc, const sf_err *why) {
         sf_progress_fini(&b->bar);
         if (rc == SF_CANCELLED) {
             code = 128 + sf_cli_signalled();
-            sf_cli_error(code, "interrupted; %s holds %lld answers%s", b->out->name, (long long)b->out->lines,
+            sf_cli_error(code, "interrupted; %s holds %lld answer%s%s", b->out->name,
+                         (long long)b->out->lines, sf_cli_s(b->out->lines),
                          b->out->partial ? " and the beginning of another" : "");
         } else {
             sf_cli_report(why);
@@ -191,6 +185,7 @@ static int finish(batch *b, sf_code rc, const sf_err *why) {
         if (wound != SF_OK && wound != SF_CANCELLED) sf_cli_report(&err);
     }
     sf_progress_fini(&b->bar);
+    sf_cli_warn_total(&b->warned);
     b->counts.seconds = sf_now_s() - b->bar.start_s;
     if (sf_output_close(b->out, &err) != SF_OK) code = sf_cli_report(&err);
     if (sf_cli_write_report(b->e, b->report, &b->counts, &err) != SF_OK) code = sf_cli_report(&err);

@@ -1,4 +1,5 @@
 #include "api/answer.h"
+#include "api/fields.h"
 #include "api/json.h"
 #include "cli/batch_priv.h"
 
@@ -41,21 +42,39 @@ static sf_code finish_below(batch_item *it, const sf_err *why, sf_err *err) {
     return finish_error(it, &e, err);
 }
 
+/* Request fields given as flags hold for lines that do not set them, by whichever name. */
+static sf_code add_flags(json_t *body, json_t *flags, sf_api_error *why) {
+    const char *key;
+    json_t *v;
+    json_object_foreach(flags, key, v) {
+        const char *alias = sf_api_field_alias(sf_api_field_find(key));
+        if (json_object_get(body, key) || (alias && json_object_get(body, alias))) continue;
+        if (json_object_set(body, key, v) != 0) return sf_api_nomem(why);
+    }
+    return SF_OK;
+}
+
+/* The line's id, from text where the line could not be read (body NULL). Owned by the caller, or NULL. */
+static json_t *line_id(const json_t *body, const char *text, size_t len) {
+    static const char *const names[] = {"id", "custom_id"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        json_t *id =
+            body ? json_incref(json_object_get(body, names[i])) : sf_json_salvage(text, len, names[i]);
+        if (sf_api_id_usable(id)) return id;
+        json_decref(id);
+    }
+    return NULL;
+}
+
 static sf_code read_request(const sf_api_model *m, const sf_cli_opts *o, batch_item *it, const char *text,
                             size_t len, sf_api_error *why) {
-    json_t *body;
+    json_t *body = NULL;
     char what[32];
     snprintf(what, sizeof what, "line %lld", (long long)it->line);
     sf_code rc = sf_json_parse(text, len, what, &body, why);
-    json_t *id = rc == SF_OK ? json_incref(json_object_get(body, "id")) : sf_json_salvage(text, len, "id");
-    if (sf_api_id_usable(id)) {
-        it->id = id;
-    } else {
-        json_decref(id);
-    }
+    it->id = line_id(rc == SF_OK ? body : NULL, text, len);
     if (rc != SF_OK) return rc;
-    /* Request fields given as flags hold for lines that do not set them. */
-    rc = json_object_update_missing(body, o->fields) == 0 ? SF_OK : sf_api_nomem(why);
+    rc = add_flags(body, o->fields, why);
     if (rc == SF_OK) rc = sf_api_request_read(m, SF_API_RUN, body, &it->api, why);
     json_decref(body);
     if (rc == SF_OK) rc = sf_api_request_prompts(m, &it->api, why);

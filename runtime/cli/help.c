@@ -17,7 +17,7 @@ static const char *const verb_help[SF_VERB_COUNT] = {
 static const char *const verb_usage[SF_VERB_COUNT] = {
     "run --weights FILE (--prompt TEXT | --chat TEXT | --input F.jsonl --output G.jsonl) [flags]",
     "selftest --weights FILE [flags]",
-    "info [--weights FILE] [--json]",
+    "info [--weights FILE] [--kernels] [--json]",
     "tokenize --weights FILE [--text TEXT | --chat TEXT | --decode IDS] [flags]",
 };
 
@@ -34,9 +34,10 @@ static void print_option(const sf_opt *o) {
     snprintf(flag, sizeof flag, "--%s%s%s", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
     const sf_api_field *f = o->kind == SF_OPT_FIELD ? sf_api_field_find(o->field) : NULL;
     if (f) {
-        char wanted[160];
-        snprintf(text, sizeof text, "%s: %s%s%s", f->help, sf_api_field_expects(f, wanted, sizeof wanted),
-                 f->fallback[0] ? "; default " : "", f->fallback);
+        char wanted[160] = "";
+        if (o->arg) sf_api_field_expects(f, wanted, sizeof wanted); /* a flag without a value needs no type */
+        snprintf(text, sizeof text, "%s%s%s%s%s", f->help, o->arg ? ": " : "", wanted,
+                 f->fallback[0] ? "; default: " : "", f->fallback);
     } else {
         snprintf(text, sizeof text, "%s", o->help);
     }
@@ -49,13 +50,38 @@ void sf_cli_help_verb(sf_verb verb) {
         if (sf_opts[i].verbs & (1u << verb)) print_option(&sf_opts[i]);
     printf("\nA flag without a value is on; --flag=false turns it off. Each flag may also come from the "
            "variable\n"
-           "STEADFAST_<FLAG> (STEADFAST_MAX_TOKENS=64); the command line wins.\n"
-           "STEADFAST_DEBUG, for tests: inject=N makes the draft err at offset N of every window; fault=N\n"
-           "falsifies a log-probability in pinned passes of N rows or more.\n");
+           "STEADFAST_<FLAG> (STEADFAST_THREADS=2); the command line wins.\n");
+    if (verb == SF_VERB_RUN || verb == SF_VERB_SELFTEST)
+        printf(
+            "STEADFAST_DEBUG, for tests: inject=N makes the draft err at offset N of every window; fault=N\n"
+            "falsifies a log-probability in pinned passes of N rows or more.\n");
     if (verb == SF_VERB_RUN)
         printf("With --input, request fields given as flags hold for the lines that do not set them. SIGINT "
                "ends the\n"
                "run; answers that are complete are in the output.\n");
+}
+
+static const char example_request[] = "{\"id\": \"a1\", \"prompt\": \"The sea is\", \"max_tokens\": 4, "
+                                      "\"temperature\": 0, \"is_deterministic\": true}";
+static const char example_answer[] =
+    "{\"id\": \"a1\", \"text\": \" a place of endless\", \"token_ids\": [253, 1379, 282, 11746], "
+    "\"finish_reason\": \"length\", "
+    "\"usage\": {...}, \"determinism\": {...}, \"system_fingerprint\": \"sf-...\"}";
+
+void sf_cli_help_fields(void) {
+    printf("A line of --input is a JSON object with one of prompt, prompt_ids and messages. Its fields:\n\n");
+    for (int i = 0; i < sf_api_n_fields; i++) {
+        const sf_api_field *f = &sf_api_fields[i];
+        const char *alias = sf_api_field_alias(f);
+        char wanted[160];
+        printf("  %s%s%s: %s%s%s\n      %s\n", f->name, alias ? ", or " : "", alias ? alias : "",
+               sf_api_field_expects(f, wanted, sizeof wanted), f->fallback[0] ? "; default: " : "",
+               f->fallback, f->help);
+    }
+    printf("\nA request, and its answer:\n\n%s\n%s\n\n"
+           "A bad line is answered by {\"id\", \"line\", \"error\": {\"message\", \"type\", \"param\", "
+           "\"code\"}}.\n",
+           example_request, example_answer);
 }
 
 /* The flag that a setting or field is given by, or NULL. */

@@ -70,15 +70,17 @@ const sf_opt sf_opts[] = {
     INT("threads", R | S | I, 1, 256, threads, "default: the cores this process may use"),
     INT("gpu", R | S | I, 0, 1024, gpu, "which GPU a CUDA engine runs on (default 0)"),
     STR("kernel-cache", R | S | I, "DIR", kernel_cache, "where a CUDA engine keeps compiled kernels (default: the user's cache)"),
+    BOOL("kernels", I, kernels, "the kernels by operation and rows, with expected times (--json has them always)"),
     BOOL("graphs", I, graphs, "how a CUDA engine launches each shape of pass, with measured times"),
     STR("isa", R | S | I, "NAME", isa, "auto, or an instruction set that info lists as usable"),
     STR("chat-template", R | T, "FILE", chat_template, "in place of the checkpoint's"),
     STR("text", T, "TEXT", text, "text to tokenize (default: stdin)"),
-    STR("decode", T, "IDS", decode, "token ids, separated by commas, back to text"),
+    STR("decode", T, "IDS", decode, "token ids, separated by commas or blanks, in brackets or not, back to text"),
     BOOL("ids", T, ids, "print the ids alone, not JSON"),
     BOOL("pieces", T, pieces, "with the text of each token"),
     BOOL("add-special-tokens", T, add_special_tokens, "BOS where the model has one (default true)"),
     BOOL("json", R | S | I, json, "print JSON"),
+    BOOL("help-fields", R, help_fields, "the fields of a line of --input, with types, ranges and defaults"),
     BOOL("help", R | S | I | T, help, "this text"),
 };
 /* clang-format on */
@@ -212,7 +214,7 @@ static sf_code parse_env(sf_verb verb, sf_cli_opts *out, sf_err *err) {
         const sf_opt *o = &sf_opts[i];
         char name[64];
         const char *value = getenv(sf_opt_env(o, name, sizeof name));
-        if (!value || !(o->verbs & (1u << verb)) || strcmp(o->name, "help") == 0) continue;
+        if (!value || !(o->verbs & (1u << verb)) || strncmp(o->name, "help", 4) == 0) continue;
         SF_TRY(set_option(o, name, value, out, err));
     }
     return SF_OK;

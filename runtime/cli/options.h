@@ -29,7 +29,8 @@ typedef struct sf_cli_opts {
     bool ids, pieces, add_special_tokens;
     int debug_inject; /* STEADFAST_DEBUG: -1, or the offset in a window where a mismatch is planted */
     int debug_fault;  /* STEADFAST_DEBUG: 0, or rows from which a pinned pass is falsified */
-    bool help;
+    bool help, help_fields;
+    bool kernels; /* info: the table of kernels */
 } sf_cli_opts;
 
 typedef enum sf_opt_kind {
@@ -64,7 +65,8 @@ void sf_cli_opts_fini(sf_cli_opts *o);
 /* help.c: both print to stdout. */
 void sf_cli_help(const sf_plan *plan); /* all verbs */
 void sf_cli_help_verb(sf_verb verb);
-void sf_cli_completion(void); /* a bash completion script */
+void sf_cli_help_fields(void); /* of a request */
+void sf_cli_completion(void);  /* a bash completion script */
 
 /* The message with --flag in place of the name that the engine or a request has for it ("top_p is 2, ..."): a
  * name is a word of several parts, or the first word. Returns buf. */

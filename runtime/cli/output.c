@@ -1,6 +1,7 @@
 #include "cli/output.h"
 
 #include "cli/setup.h"
+#include "cli/warn.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,10 +25,13 @@ sf_code sf_output_open(sf_output *o, const char *path, sf_err *err) {
     if (strcmp(path, "-") == 0) return SF_OK;
     o->name = path;
     struct stat st;
-    o->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    o->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    o->created = o->fd >= 0;
+    if (!o->created) o->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (o->fd < 0) return fail(o, "open", err);
     sf_code rc = fstat(o->fd, &st) == 0 ? SF_OK : fail(o, "open", err);
     o->regular = rc == SF_OK && S_ISREG(st.st_mode);
+    if (rc == SF_OK) o->device = st.st_dev, o->inode = st.st_ino;
     /* Not every file system has locks: only a lock that is held by another is an error. */
     if (o->regular && flock(o->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
         rc = SF_FAIL_AT(err, SF_IO, ((sf_loc){path, 0, 0}), "another process is writing this file");
@@ -36,6 +40,13 @@ sf_code sf_output_open(sf_output *o, const char *path, sf_err *err) {
         o->fd = -1;
     }
     return rc;
+}
+
+void sf_output_discard(const sf_output *o) {
+    struct stat st;
+    if (!o->created || o->bytes > 0 || lstat(o->name, &st) != 0) return;
+    if (st.st_dev != o->device || st.st_ino != o->inode || st.st_size > 0) return;
+    unlink(o->name); /* best effort: an empty file that stays does no harm */
 }
 
 sf_code sf_output_empty(sf_output *o, sf_err *err) {
@@ -72,10 +83,10 @@ static sf_code stop(sf_output *o, size_t at, int why, sf_err *err) {
     if (o->partial && o->regular) o->partial = ftruncate(o->fd, (off_t)o->bytes) != 0;
     sf_loc loc = {o->name, 0, 0};
     if (why == EINTR)
-        return SF_FAIL_AT(err, SF_CANCELLED, loc, "interrupted; it holds %lld whole lines",
-                          (long long)o->lines);
-    return SF_FAIL_AT(err, SF_IO, loc, "cannot write: %s; it holds %lld whole lines", strerror(why),
-                      (long long)o->lines);
+        return SF_FAIL_AT(err, SF_CANCELLED, loc, "interrupted; it holds %lld whole line%s",
+                          (long long)o->lines, sf_cli_s(o->lines));
+    return SF_FAIL_AT(err, SF_IO, loc, "cannot write: %s; it holds %lld whole line%s", strerror(why),
+                      (long long)o->lines, sf_cli_s(o->lines));
 }
 
 static sf_code put(sf_output *o, const char *text, size_t len, const char *end, sf_err *err) {

@@ -12,6 +12,8 @@ typedef struct sf_output {
     const char *name; /* for messages */
     int64_t lines;    /* written */
     int64_t bytes;
+    bool created; /* by the open: it was not there */
+    unsigned long long device, inode;
     bool regular; /* a partly written line can be cut off again */
     bool broken;  /* a write has failed: nothing more will be written */
     bool partial; /* what is out ends within a line */
@@ -28,6 +30,9 @@ SF_CHECKED sf_code sf_output_empty(sf_output *o, sf_err *err);
 SF_CHECKED sf_code sf_output_line(sf_output *o, const char *text, sf_err *err);
 /* Writes len bytes as they are. Errors likewise. */
 SF_CHECKED sf_code sf_output_bytes(sf_output *o, const char *text, size_t len, sf_err *err);
+/* Removes the file if the open made it and nothing was written to it; any other is left as it is. Open or
+ * closed. */
+void sf_output_discard(const sf_output *o);
 /* Some file systems report a failed write only here. */
 SF_CHECKED sf_code sf_output_close(sf_output *o, sf_err *err);
 

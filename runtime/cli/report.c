@@ -1,5 +1,6 @@
 #include "api/json.h"
 #include "cli/batch.h"
+#include "cli/warn.h"
 #include "device/cuda/cuda.h"
 
 #include <stdio.h>
@@ -88,10 +89,11 @@ void sf_cli_print_figures(const sf_engine *e, const sf_run_counts *c) {
     sf_sched_stats s;
     sf_sched_stats_get(sf_engine_sched(e), &s);
     fprintf(stderr,
-            "%lld requests (%lld failed), %lld prompt and %lld answer tokens in %.2f s: %.1f tokens/s; "
-            "%lld windows verified, %lld rollbacks, %lld tokens rolled back; %s\n",
-            (long long)c->requests, (long long)c->failed, (long long)c->prompt_tokens,
-            (long long)c->output_tokens, c->seconds,
+            "%lld request%s (%lld failed), %lld prompt and %lld answer token%s in %.2f s: %.1f tokens/s; "
+            "%lld window%s verified, %lld rollback%s, %lld token%s rolled back; %s\n",
+            (long long)c->requests, sf_cli_s(c->requests), (long long)c->failed, (long long)c->prompt_tokens,
+            (long long)c->output_tokens, sf_cli_s(c->output_tokens), c->seconds,
             c->seconds > 0 ? (double)c->output_tokens / c->seconds : 0.0, (long long)s.windows_verified,
-            (long long)s.rollbacks, (long long)s.tokens_rolled_back, sf_engine_fingerprint(e));
+            sf_cli_s(s.windows_verified), (long long)s.rollbacks, sf_cli_s(s.rollbacks),
+            (long long)s.tokens_rolled_back, sf_cli_s(s.tokens_rolled_back), sf_engine_fingerprint(e));
 }

@@ -180,15 +180,15 @@ static json_t *info_json(const sf_plan *p, const sf_engine *e, const sf_cli_opts
 }
 
 static void print_routes(const sf_plan *p, int cls) {
-    printf("\n%s kernels\n", class_names[cls]);
+    printf("\n%s kernels, with the expected time at the most rows\n", class_names[cls]);
     for (int i = 0; i < p->n_ops; i++) {
         const sf_op_desc *op = &p->ops[i];
         for (int r = 0; r < op->n_routes[cls]; r++) {
             const sf_route *route = &op->routes[cls][r];
             if (route->kernel < 0) continue;
             const sf_kernel *k = &p->kernels[route->kernel];
-            printf("  %-12s <= %4d rows  %8.1f us  %s\n%*s%s\n", r ? "" : op->name, route->rows_max,
-                   route->us_at_max, k->name, 40, "", k->order);
+            printf("  %-12s <= %4d rows  expected %8.1f us  %s\n%*s%s\n", r ? "" : op->name, route->rows_max,
+                   route->us_at_max, k->name, 49, "", k->order);
         }
     }
 }
@@ -218,6 +218,7 @@ static void print_text(const sf_plan *p, const sf_engine *e, const sf_cli_opts *
                refused ? refused : "probe passed");
         if (sf_engine_cuda(e)) sf_info_cuda_print(sf_engine_cuda(e), o->graphs);
     }
+    if (!o->kernels) return;
     print_routes(p, SF_CLASS_PINNED);
     print_routes(p, SF_CLASS_FAST);
 }

@@ -3,6 +3,7 @@
 #include "base/progress.h"
 #include "cli/batch.h"
 #include "cli/files.h"
+#include "cli/warn.h"
 #include "engine/selftest.h"
 
 #include <stdio.h>
@@ -129,6 +130,8 @@ static int run_one(sf_engine *e, const sf_api_model *m, const sf_cli_opts *o, sf
     } else {
         sf_request *r = NULL;
         sf_err err;
+        sf_warned warned = {0};
+        sf_cli_warn_request(&warned, m, &api, NULL, 0);
         const sf_ids *ids = &api.prompts[0];
         rc = sf_request_create(&api.params, ids->data, (int)ids->len, &r, &err);
         code = rc == SF_OK ? answer(e, m, o, &api, r, f) : sf_cli_report(&err);
@@ -189,6 +192,10 @@ static void close_quietly(sf_output *o) {
 }
 
 int sf_verb_run(const sf_plan *plan, const sf_cli_opts *o) {
+    if (o->help_fields) {
+        sf_cli_help_fields();
+        return SF_EXIT_OK;
+    }
     int code = check_sources(o);
     if (code == SF_EXIT_OK) code = check_fields(plan, o);
     if (code == SF_EXIT_OK) code = check_pages(plan, o);
@@ -201,6 +208,10 @@ int sf_verb_run(const sf_plan *plan, const sf_cli_opts *o) {
         code = sf_cli_report(&err);
     } else {
         code = run_with(plan, o, &f);
+    }
+    if (code == SF_EXIT_FAILED || code == SF_EXIT_USAGE) { /* nothing was answered: leave nothing behind */
+        sf_output_discard(&f.report);
+        sf_output_discard(&f.out);
     }
     close_quietly(&f.report);
     close_quietly(&f.out);

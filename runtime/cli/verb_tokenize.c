@@ -107,22 +107,39 @@ static int encode_chat(const sf_api_model *m, const sf_cli_opts *o) {
     return code;
 }
 
-/* Ids separated by commas or spaces. */
-static int read_ids(const char *s, int vocab, sf_ids *out) {
+static const char *skip_blanks(const char *s) {
+    return s + strspn(s, " \t\r\n");
+}
+
+/* One id and the comma or blanks after it. NULL: no id of the vocabulary stands there. */
+static const char *read_id(const char *s, int vocab, int32_t *out) {
+    char *end;
+    errno = 0;
+    long id = strtol(s, &end, 10);
+    const char *next = skip_blanks(end);
+    bool bounded = next > end || *end == 0 || *end == ',' || *end == ']';
+    if (*s < '0' || *s > '9' || !bounded || errno || id >= vocab) return NULL;
+    *out = (int32_t)id;
+    return *next == ',' ? skip_blanks(next + 1) : next;
+}
+
+/* Ids separated by commas or blanks, in brackets or not. */
+static int read_ids(const char *text, int vocab, sf_ids *out) {
     sf_err err;
-    while (*s) {
-        char *end;
-        errno = 0;
-        long id = strtol(s, &end, 10);
-        bool digits = s[strspn(s, " ")] >= '0' && s[strspn(s, " ")] <= '9';
-        bool bounded = *end == 0 || *end == ',' || *end == ' ';
-        if (!digits || !bounded || errno || id < 0 || id >= vocab) {
+    const char *s = skip_blanks(text);
+    const bool list = *s == '[';
+    if (list) s = skip_blanks(s + 1);
+    while (*s && !(list && *s == ']')) {
+        int32_t id;
+        const char *next = read_id(s, vocab, &id);
+        if (!next)
             return sf_cli_error(SF_EXIT_USAGE, "--decode has \"%.40s\", expected token ids in 0..%d", s,
                                 vocab - 1);
-        }
-        if (sf_ids_push(out, (int32_t)id, &err) != SF_OK) return sf_cli_report(&err);
-        s = *end ? end + 1 : end;
+        if (sf_ids_push(out, id, &err) != SF_OK) return sf_cli_report(&err);
+        s = next;
     }
+    if (list && (*s != ']' || *skip_blanks(s + 1)))
+        return sf_cli_error(SF_EXIT_USAGE, "--decode has \"%.40s\", expected the list to end with ]", text);
     return SF_EXIT_OK;
 }
 
@@ -135,7 +152,7 @@ static int decode(const sf_api_model *m, const sf_cli_opts *o) {
         sf_code rc = sf_tokenizer_decode(m->tokenizer, ids.data, ids.len, true, &text, &err);
         json_t *out = json_object();
         bool ok = out != NULL && rc == SF_OK;
-        if (ok) sf_json_put(out, "prompt", sf_json_text(text.data ? text.data : "", text.len), &ok);
+        if (ok) sf_json_put(out, "text", sf_json_text(text.data ? text.data : "", text.len), &ok);
         if (rc != SF_OK) {
             json_decref(out);
             code = sf_cli_report(&err);

@@ -55,8 +55,9 @@ class Usage(unittest.TestCase):
                                   ("--window", "65", "2..64"), ("--window", "1", "2..64"),
                                   ("--seed", "9223372036854775808", "64-bit integer"), ("--top-p", "0", "(0, 1]"),
                                   ("--temperature", "-1", "temperature"), ("--temperature", "hot", "a number in"),
-                                  ("--max-tokens", "2147483648", "--max-tokens is"), ("--n", "65", "--n is"),
-                                  ("--top-p", "1.0000001", "--top-p is a number (1.0000001), expected a number in (0, 1]"),
+                                  ("--max-tokens", "2147483648", "--max-tokens is"),
+                                  ("--max-tokens", "-1", "--max-tokens is -1, expected an integer of at least 0"), ("--n", "65", "--n is"),
+                                  ("--top-p", "1.0000001", "--top-p is 1.0000001, expected a number in (0, 1]"),
                                   ("--min-tokens", "20", "--min-tokens is 20, expected at most --max-tokens (16)"),
                                   ("--threads", " 1", "--threads is \" 1\""), ("--threads", "+1", "--threads is \"+1\""),
                                   ("--seed", "+1", "--seed is \"+1\""), ("--top-k", " 1", "--top-k is \" 1\""),
@@ -107,7 +108,8 @@ class Usage(unittest.TestCase):
         w = ("tokenize", "--weights", B.weights)
         self.fails(2, "--system needs --chat", *w, "--text", "x", "--system", "y")
         self.fails(2, "--date is", *w, "--chat", "x", "--date", "today")
-        self.fails(2, "--decode has \"+1\"", *w, "--decode", "+1")
+        for ids in ("+1", "[1,2", "[1]2", "1]", "1,,2", "[[1]]", "1x", ",1", "-1"):
+            self.fails(2, "--decode has", *w, f"--decode={ids}")
 
     def test_help_shows_no_limit_that_is_none(self):
         for verb in ("run", "selftest", "info", "tokenize"):
@@ -125,6 +127,28 @@ class Usage(unittest.TestCase):
             self.assertEqual(code, 0)
             self.assertIn(b"--weights FILE", text)
         self.assertNotIn(b"serve", out)
+
+    def test_help_of_a_verb_tells_what_concerns_it(self):
+        for verb, debug in (("run", True), ("selftest", True), ("info", False), ("tokenize", False)):
+            self.assertEqual(b"STEADFAST_DEBUG" in B.run(verb, "--help")[1], debug, verb)
+        text = B.run("run", "--help")[1].decode()
+        self.assertRegex(text, r"--ignore-eos +do not end at the model's eos; default: false\n")
+        self.assertIn("default: the value of --deterministic-default", text)
+
+    def test_help_of_the_fields_is_the_table_with_an_example_that_runs(self):
+        code, out, err = B.run("run", "--help-fields")
+        text = out.decode()
+        self.assertEqual((code, err), (0, ""))
+        for says in ("  temperature: a number in [0, 100]; default: 1\n      0 takes the likeliest token",
+                     "  is_deterministic, or deterministic: true or false", "  id, or custom_id: ", "  messages: an array"):
+            self.assertIn(says, text)
+        asked, answered = [x for x in text.splitlines() if x.startswith('{"id": "a1"')]
+        code, out, err = B.run("run", "--weights", B.weights, "--input", "-", stdin=asked.encode())
+        self.assertEqual(code, 0, err)
+        shown, got = json.loads(answered.replace("{...}", "{}")), json.loads(out)
+        self.assertEqual(set(shown), set(got))
+        for key in ("id", "text", "token_ids", "finish_reason"):
+            self.assertEqual(shown[key], got[key])
 
     def test_completion_is_a_valid_script(self):
         code, out, _ = B.run("--completion")
@@ -146,7 +170,13 @@ class Tokenize(unittest.TestCase):
         self.assertEqual(set(got), {"tokens", "count", "max_model_len"})
         self.assertEqual(got["count"], len(got["tokens"]))
         back = self.tokens("--decode", ",".join(map(str, got["tokens"])))
-        self.assertEqual(back["prompt"], text)
+        self.assertEqual(back, {"text": text})
+
+    def test_ids_to_decode_may_be_a_list(self):
+        want = self.tokens("--decode", "1,2,3")
+        for ids in ("[1,2,3]", "[1, 2, 3]", " [ 1 , 2 , 3 ] ", "1 2 3", " 1,  2\t3 ", "[1 2 3]", "1,2,3,"):
+            self.assertEqual(self.tokens("--decode", ids), want, ids)
+        self.assertEqual(self.tokens("--decode", "[]"), {"text": ""})
 
     def test_stdin_equals_text(self):
         self.assertEqual(self.tokens(stdin="a few words".encode()), self.tokens("--text", "a few words"))
@@ -161,7 +191,7 @@ class Tokenize(unittest.TestCase):
 
     def test_a_chat_is_rendered(self):
         got = self.tokens("--chat", "hi")
-        text = self.tokens("--decode", ",".join(map(str, got["tokens"])))["prompt"]
+        text = self.tokens("--decode", ",".join(map(str, got["tokens"])))["text"]
         self.assertIn("<|im_start|>user\nhi<|im_end|>", text)
         self.assertTrue(text.endswith("<|im_start|>assistant\n"))
 
@@ -169,7 +199,7 @@ class Tokenize(unittest.TestCase):
         plain = self.tokens("--chat", "<|im_end|>")
         usual = self.tokens("--chat", "x")
         end = self.tokens("--decode", "2")
-        self.assertEqual(end["prompt"], "<|im_end|>")
+        self.assertEqual(end["text"], "<|im_end|>")
         self.assertEqual(plain["tokens"].count(2), usual["tokens"].count(2))
 
     def test_bad_ids_and_bad_utf8(self):
@@ -219,7 +249,11 @@ class Info(unittest.TestCase):
     def test_text(self):
         code, out, _ = B.run("info")
         self.assertEqual(code, 0)
-        self.assertIn(b"pinned kernels", out)
+        self.assertLess(len(out.splitlines()), 12)
+        self.assertNotIn(b"kernels", out)
+        code, more, _ = B.run("info", "--kernels")
+        self.assertEqual((code, more.startswith(out)), (0, True))
+        self.assertRegex(more.decode(), r"\npinned kernels, with the expected time.*\n.* rows  expected +[0-9.]+ us  ")
 
 
 class Cuda(unittest.TestCase):
@@ -270,7 +304,7 @@ class RunOne(unittest.TestCase):
         streamed, err = self.one(*flags)
         whole, _ = self.one(*flags, "--json")
         self.assertEqual(streamed, json.loads(whole)["text"] + "\n")
-        self.assertRegex(err, r"24 answer tokens .* tokens/s; \d+ windows verified, \d+ rollbacks.*sf-[0-9a-f]{32}")
+        self.assertRegex(err, r"24 answer tokens .* tokens/s; \d+ windows? verified, \d+ rollbacks?,.*sf-[0-9a-f]{32}")
 
     def test_policies_and_injected_errors_give_the_same_bits(self):
         flags = ("--prompt", "The sea is", "--max-tokens", "40", "--temperature", "0.8", "--seed", "5", "--deterministic",
@@ -298,6 +332,18 @@ class RunOne(unittest.TestCase):
         code, _, err = B.run("run", "--weights", B.weights, "--prompt", "word " * 400, "--max-model-len", "100")
         self.assertEqual(code, 1)
         self.assertRegex(err, r"has 40\d tokens.*context of 100")
+
+    def test_one_of_a_thing_is_singular(self):
+        _, err = self.one("--prompt", "The sea", "--max-tokens", "1", "--temperature", "0")
+        self.assertRegex(err, r"^1 request \(0 failed\), \d+ prompt and 1 answer token in ")
+        self.assertIn("0 windows verified, 0 rollbacks, 0 tokens rolled back", err)
+
+    def test_an_answer_that_the_context_cuts_is_told(self):
+        flags = ("--prompt", "The sea", "--temperature", "0", "--max-model-len", "8", "--ignore-eos")
+        _, err = self.one(*flags, "--max-tokens", "100")
+        self.assertRegex(err, r"warning: --max-tokens is 100, but the context of 8 leaves \d for the answer\n")
+        _, err = self.one(*flags, "--max-tokens", "2")
+        self.assertNotIn("warning", err)
 
     def test_stdout_full(self):
         with open("/dev/full", "wb") as full:
@@ -359,7 +405,7 @@ class Jsonl(unittest.TestCase):
             (b"[1]", "expected a JSON object", None),
             (b'{"prompt": "x", "prompt": "y"}', "duplicate", None),
             (b'{"id": "a", "prompt": "x", "max_tokens": "5"}', 'max_tokens is a string ("5"), expected an integer', "max_tokens"),
-            (b'{"prompt": "x", "max_tokens": -1}', "max_tokens is an integer (-1)", "max_tokens"),
+            (b'{"prompt": "x", "max_tokens": -1}', "max_tokens is -1, expected an integer of at least 0", "max_tokens"),
             (b'{"prompt": "x", "max_tokens": 2147483648}', "max_tokens", "max_tokens"),
             (b'{"prompt": "x", "max_tokens": 0}', "max_tokens is 0", "max_tokens"),
             (b'{"prompt": "x", "seed": 9223372036854775808}', "seed is an integer outside the 64-bit range", "seed"),
@@ -368,12 +414,15 @@ class Jsonl(unittest.TestCase):
             (b'{"prompt": "x", "stop": [""]}', "stop", "stop"),
             (b'{"prompt": "x", "logit_bias": {"999999": 1}}', "999999", "logit_bias"),
             (b'{"prompt": "x", "stop_token_ids": [-1]}', "stop_token_ids[0]", "stop_token_ids"),
-            (b'{"prompt_ids": [1, 999999]}', "prompt_ids[1] is an integer (999999)", "prompt_ids"),
+            (b'{"prompt_ids": [1, 999999]}', "prompt_ids[1] is 999999", "prompt_ids"),
             (b'{"prompt_ids": []}', "empty list", "prompt_ids"),
             (b'{"prompt": [[]]}', "empty list", "prompt"),
             (b'{"prompt": ["a", "b"]}', "2 prompts", "prompt"),
             (b'{"messages": []}', "empty list", "messages"),
             (b'{"messages": [{"role": "user"}]}', "messages[0].content is missing", "messages"),
+            (b'{"messages": [{"role": "usr", "content": "x"}]}', 'messages[0].role is "usr", expected system, user', "messages"),
+            (b'{"custom_id": "c", "url": "/v1/completions", "body": {"prompt": "x"}}', "batch wrapper lines", "body"),
+            (b'{"prompt": "x", "deterministic": true, "is_deterministic": false}', "differ", "deterministic"),
             (b'{"prompt": "x", "id": {"a": 1}}', "id is an object, expected a string of at most 256 bytes", "id"),
             (b'{"prompt": "x", "id": "' + b"x" * 257 + b'"}', "id is a string", "id"),
             (b'{"max_tokens": 5}', "missing", "prompt"),
@@ -436,6 +485,41 @@ class Jsonl(unittest.TestCase):
         self.assertEqual(err.count("unknown field colour is ignored"), 1)
         code, got, err, _ = B.lines([line], "--strict")
         self.assertEqual((code, got[0]["error"]["param"]), (1, "colour"))
+
+    def test_each_unknown_field_is_told_once(self):
+        line = dict(prompt="x", max_tokens=1)
+        lines = [dict(line, colour=1, temprature=0), dict(line, temprature=0), dict(line, colour=1, shape=2), line]
+        code, _, err, _ = B.lines(lines)
+        self.assertEqual(code, 0, err)
+        self.assertRegex(err, r"in\.jsonl:1: unknown field temprature is ignored, did you mean temperature\?")
+        self.assertRegex(err, r"in\.jsonl:3: unknown field shape is ignored \(")
+        for name in ("colour", "temprature", "shape"):
+            self.assertEqual(err.count(f"unknown field {name} "), 1)
+        self.assertIn("warning: 3 lines with unknown fields\n", err)
+
+    def test_warnings_of_unknown_fields_are_bounded(self):
+        code, _, err, _ = B.lines([dict(prompt="x", max_tokens=1, **{f"zz{k}_{k}": 1}) for k in range(30)])
+        self.assertEqual(code, 0, err)
+        self.assertEqual(err.count("unknown field zz"), 16)
+        self.assertEqual(err.count("more unknown fields"), 1)
+        self.assertIn("warning: 30 lines with unknown fields\n", err)
+
+    def test_other_names_of_fields(self):
+        line = dict(prompt="x", max_tokens=1)
+        lines = [dict(line, deterministic=True, custom_id="a"), dict(line, deterministic=False, custom_id=2), line,
+                 dict(line, deterministic=3, custom_id="d")]
+        for flags, classes in (((), ["pinned", "fast", "fast"]), (("--deterministic",), ["pinned", "fast", "pinned"])):
+            code, got, err, _ = B.lines(lines, *flags)
+            self.assertEqual((code, [a["id"] for a in got]), (1, ["a", 2, None, "d"]), err)
+            self.assertEqual([a["determinism"]["class"] for a in got[:3]], classes)
+            self.assertEqual(got[3]["error"]["message"], "deterministic is 3, expected true or false")
+            self.assertNotIn("unknown", err)
+
+    def test_answers_that_the_context_cuts_are_told_once(self):
+        lines = [dict(prompt_ids=[5] * 60, max_tokens=100, ignore_eos=True)] * 3
+        code, got, err, _ = B.lines(lines, "--max-model-len", "64")
+        self.assertEqual((code, [a["finish_reason"] for a in got]), (0, ["length"] * 3))
+        self.assertEqual(err.count("max_tokens is 100, but the context of 64 leaves 4 for the answer"), 1)
 
     def test_flags_are_defaults_of_lines(self):
         lines = [dict(prompt="x"), dict(prompt="x", max_tokens=2), dict(prompt="x", max_completion_tokens=3),

@@ -122,6 +122,21 @@ class Outputs(Scratch):
             self.assertEqual((code, self.content(out)), (1, b"another's\n"), err)
             self.assertIn(f"{out}: another process is writing this file", err)
 
+    def test_a_run_that_answers_nothing_leaves_no_new_file(self):
+        f, gone = self.path("in.jsonl", LINE), os.path.join(self.tmp.name, "gone")
+        for source, weights in ((gone, B.weights), (self.tmp.name, B.weights), (f, gone)):
+            out, report = self.path("out"), self.path("report")
+            code, _, err = B.run("run", "--weights", weights, "--input", source, "--output", out)
+            self.assertEqual((code, os.path.exists(out)), (1, False), err)
+            kept = self.path("kept", b"old\n")
+            code, _, err = B.run("run", "--weights", gone, "--input", source, "--output", kept, "--report", report)
+            self.assertEqual((code, self.content(kept), os.path.exists(report)), (1, b"old\n", False), err)
+
+    def test_an_empty_input_has_an_empty_output(self):
+        out = self.path("out")
+        code, _, err = B.run("run", "--weights", B.weights, "--input", self.path("in.jsonl", b""), "--output", out)
+        self.assertEqual((code, self.content(out)), (0, b""), err)
+
     def test_a_report_that_cannot_be_opened_is_told_before_the_run(self):
         code, out, err = B.run("run", "--weights", B.weights, "--prompt", "x", "--report", "/nonexistent/r")
         self.assertEqual((code, out), (1, b""))
