@@ -15,11 +15,21 @@ enum { BATCHES_MAX = 16 };
 enum { MODE_FAST, MODE_VERIFY, MODE_PIN, MODES };
 static const char *const mode_names[MODES] = {"ordinary", "verify", "pin"};
 
+static const char help_text[] =
+    "usage: bench-decode --weights W [flags]\n"
+    "  --threads N        threads (default 2)\n"
+    "  --isa I            auto, or an instruction set that info lists\n"
+    "  --batches 1,2,4    answers in progress at once (default 1,2,4,8,16,32)\n"
+    "  --tokens T         tokens of each answer (default 64)\n"
+    "  --prompt P         tokens of the prompt whose prefill is timed (default 512)\n"
+    "  --repeats R        repeats of which the median is told, 1..9 (default 3)\n"
+    "  --json             print JSON\n";
+
 typedef struct options {
     const char *weights, *isa;
     int threads, tokens, prompt, repeats;
     int batches[BATCHES_MAX], n_batches;
-    bool json;
+    bool json, help;
 } options;
 
 typedef struct figure {
@@ -184,7 +194,8 @@ static bool parse_args(int argc, char **argv, options *o) {
     static const struct option longs[] = {
         {"weights", 1, NULL, 'w'}, {"threads", 1, NULL, 't'}, {"isa", 1, NULL, 'i'},
         {"batches", 1, NULL, 'b'}, {"tokens", 1, NULL, 'n'},  {"prompt", 1, NULL, 'p'},
-        {"repeats", 1, NULL, 'r'}, {"json", 0, NULL, 'j'},    {NULL, 0, NULL, 0},
+        {"repeats", 1, NULL, 'r'}, {"json", 0, NULL, 'j'},    {"help", 0, NULL, 'h'},
+        {NULL, 0, NULL, 0},
     };
     *o = (options){.threads = 2,
                    .tokens = 64,
@@ -200,6 +211,8 @@ static bool parse_args(int argc, char **argv, options *o) {
             o->isa = optarg;
         else if (c == 'j')
             o->json = true;
+        else if (c == 'h')
+            o->help = true;
         else if (c == 't')
             ok = parse_int(optarg, 1, 256, &o->threads);
         else if (c == 'n')
@@ -214,16 +227,18 @@ static bool parse_args(int argc, char **argv, options *o) {
             ok = false;
         if (!ok) return false;
     }
-    return o->weights && optind == argc;
+    return (o->help || o->weights) && optind == argc;
 }
 
 int main(int argc, char **argv) {
     options o;
     if (!parse_args(argc, argv, &o)) {
-        fprintf(stderr, "usage: bench-decode --weights W [--threads N] [--isa I] [--batches 1,2,4] [--tokens "
-                        "T] [--prompt P] "
-                        "[--repeats R] [--json]\n");
+        fprintf(stderr, "bench-decode: wrong usage\n%s", help_text);
         return 2;
+    }
+    if (o.help) {
+        fputs(help_text, stdout);
+        return 0;
     }
     sf_engine_config cfg;
     sf_engine_config_default(&cfg);
