@@ -647,7 +647,7 @@ class Jsonl(unittest.TestCase):
         out, err = p.communicate(timeout=30)
         self.assertEqual(p.returncode, 130, err)
         self.assertEqual((json.loads(first)["id"], out), (1, b""))
-        self.assertIn(b"interrupted; stdout holds 1 answers", err)
+        self.assertIn(b"interrupted; stdout holds 1 answer\n", err)
 
     def test_a_read_error_on_the_input_loses_no_finished_answer(self):
         """The reading end of a terminal: what was written comes first, then, once the other end is closed, EIO."""
