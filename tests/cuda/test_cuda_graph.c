@@ -173,7 +173,7 @@ static int setup(void **state) {
                  .cuEventSynchronize = event_wait,
                  .cuEventElapsedTime = event_time};
     gpu = (sf_gpu){.cu = &cu, .stream = (CUstream)(uintptr_t)&seen, .shared_max = 232448};
-    seen = (struct driver){.exported = {132, 384, 200000, 1, 2}, .exported_size = sizeof seen.exported};
+    seen = (struct driver){.exported = {132, 384, 200000, 1, 2, 0, 0}, .exported_size = sizeof seen.exported};
     return 0;
 }
 
@@ -224,7 +224,7 @@ static void a_launch_that_cannot_be_is_refused(void **state) {
 static void a_launch_carries_grid_attributes_and_arguments(void **state) {
     (void)state;
     sf_cuda_kernel k = {
-        .name = "gemm_x", .fn = (CUfunction)(uintptr_t)&seen, .launch = {132, 384, 200000, 1, 2}};
+        .name = "gemm_x", .fn = (CUfunction)(uintptr_t)&seen, .launch = {132, 384, 200000, 1, 2, 0, 0}};
     const sf_cuda_args args = {.kv = &cu};
     assert_int_equal(sf_cuda_kernel_launch(&gpu, &k, &args, NULL), SF_OK);
     assert_true(seen.config.gridDimX == 132 && seen.config.gridDimY == 1 && seen.config.gridDimZ == 1);
@@ -242,7 +242,8 @@ static void a_launch_carries_grid_attributes_and_arguments(void **state) {
     assert_int_equal(seen.config.numAttrs, 0);
 }
 
-static const sf_cuda_kernel kernel = {.name = "gemm_x", .fn = (CUfunction)&seen, .launch = {1, 32, 0, 1, 0}};
+static const sf_cuda_kernel kernel = {
+    .name = "gemm_x", .fn = (CUfunction)&seen, .launch = {1, 32, 0, 1, 0, 0, 0}};
 static const sf_cuda_step steps[] = {{&kernel, {0}, 0}, {&kernel, {0}, 0}, {&kernel, {0}, 0}};
 
 static void steps_are_captured_once_and_nothing_leaks(void **state) {

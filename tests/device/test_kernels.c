@@ -56,7 +56,7 @@ static void rmsnorm_is_near_its_reference(void **state) {
         for (int i = 0; i < ROWS / 2; i++)
             gather[i] = 2 * i + 1;
         sf_ref_rmsnorm(x, weight, ROWS, op->k, plan->model.norm_eps, want);
-        const int first = tiny_first();
+        const int first = (int)tiny_first();
         for (int isa = 0; isa < SF_ISA_COUNT; isa++) {
             static uint16_t y[2][ROWS * COLS + GUARD];
             const int head = op->scope == SF_SCOPE_HEAD, rows = head ? ROWS / 2 : ROWS;
@@ -95,7 +95,7 @@ static void rope_append_is_near_its_reference(void **state) {
         qkv[i] = kit_normal(&rnd);
     for (int r = 0; r < ROWS; r++)
         row[r] = (sf_cpu_row){.pos = r + 3, .pages = pages};
-    const int first = tiny_first();
+    const int first = (int)tiny_first();
     for (int isa = 0; isa < SF_ISA_COUNT; isa++) {
         if (!tiny_has((sf_isa)isa)) continue;
         uint16_t *to = kv[isa > first];
