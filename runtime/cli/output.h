@@ -19,8 +19,9 @@ typedef struct sf_output {
     bool partial; /* what is out ends within a line */
 } sf_output;
 
-/* Opens path ("-": stdout), making it where it is not there; what it holds stays for now. A regular file is
- * locked (flock) until it is closed. Errors: SF_IO, also when another process holds the lock. */
+/* Opens path ("-": stdout), making it where it is not there; what it holds stays until sf_output_empty. A
+ * regular file is locked (flock) until it is closed. Errors: SF_IO, also when another process holds the lock.
+ */
 SF_CHECKED sf_code sf_output_open(sf_output *o, const char *path, sf_err *err);
 /* Empties a regular file. */
 SF_CHECKED sf_code sf_output_empty(sf_output *o, sf_err *err);

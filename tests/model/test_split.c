@@ -9,6 +9,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "model/golden_strings.h"
+
 static const struct {
     const char *name, *ggml;
 } FAMILIES[] = {{"gpt2", "gpt-2"}, {"llama3", "llama-bpe"}, {"qwen2", "qwen2"}, {"tekken", "tekken"}};
@@ -17,24 +19,13 @@ enum { N_FAMILIES = sizeof FAMILIES / sizeof *FAMILIES };
 static json_t *golden;
 static sf_tokenizer *kits[N_FAMILIES];
 
-static sf_str *strings(const char *key, size_t *n) {
-    const json_t *list = json_object_get(golden, key);
-    *n = json_array_size(list);
-    sf_str *out = calloc(*n + 1, sizeof *out);
-    assert_non_null(out);
-    for (size_t i = 0; i < *n; i++) {
-        const json_t *s = json_array_get(list, i);
-        out[i] = (sf_str){json_string_value(s), json_string_length(s)};
-    }
-    return out;
-}
-
 static int load(void **state) {
     (void)state;
     golden = json_load_file(SF_TEST_DIR "/golden/tokenizer/splits.json", JSON_ALLOW_NUL, NULL);
     if (!golden) return -1;
     sf_tokenizer_parts p = {.path = "splits.json", .bos = -1, .eos = -1};
-    sf_str *tokens = strings("tokens", &p.n_tokens), *merges = strings("merges", &p.n_merges);
+    sf_str *tokens = golden_strings(golden, "tokens", &p.n_tokens),
+           *merges = golden_strings(golden, "merges", &p.n_merges);
     int32_t *types = calloc(p.n_tokens, sizeof *types);
     assert_non_null(types);
     for (size_t i = 0; i < p.n_tokens; i++)
