@@ -29,6 +29,7 @@ void sf_bpe_fini(sf_bpe *b) {
     free(b->symbols);
     free(b->heap);
     free(b->cache);
+    sf_regex_run_destroy(b->run);
     for (struct sf_bpe_text *next; b->texts; b->texts = next) {
         next = b->texts->next;
         sf_buf_fini(&b->texts->text);

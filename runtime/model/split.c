@@ -7,13 +7,15 @@
 
 #include <string.h>
 
-#define ENDS "|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
-#define LLAMA(numbers)                                                                                       \
-    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|" numbers                                    \
-    " ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*" ENDS
-#define UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
-#define LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
-#define FIRST "[^\\r\\n\\p{L}\\p{N}]?"
+#define ENDS           "|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+#define SHORT          "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+#define LLAMA(numbers) SHORT "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|" numbers " ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*" ENDS
+#define UPPER          "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
+#define LOWER          "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
+#define FIRST          "[^\\r\\n\\p{L}\\p{N}]?"
+#define CASED(tail, numbers)                                                                                 \
+    FIRST UPPER "*" LOWER "+" tail "|" FIRST UPPER "+" LOWER "*" tail "|" numbers                            \
+                "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*" ENDS
 
 static const sf_split SPLITS[] = {
     {.name = "smollm", .ggml = {"smollm"}, .word = sf_split_gpt2, .digits = true},
@@ -28,8 +30,12 @@ static const sf_split SPLITS[] = {
      .ggml = {"tekken"},
      .word = sf_split_tekken,
      .whole_words = true,
-     .pattern =
-         FIRST UPPER "*" LOWER "+|" FIRST UPPER "+" LOWER "*|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*" ENDS},
+     .pattern = CASED("", "\\p{N}")},
+    {.name = "llama4",
+     .ggml = {"llama4", "gpt-4o"},
+     .word = sf_split_llama4,
+     .whole_words = true,
+     .pattern = CASED(SHORT "?", "\\p{N}{1,3}")},
 };
 
 static size_t whole(sf_words *w, size_t from) {

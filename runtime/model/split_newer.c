@@ -1,5 +1,5 @@
-/* The splits of Llama 3, Qwen 2 and Tekken: what a word may begin with differs, the rest they share. The
- * regular expressions are greedy and backtrack; each function says in what way that is linear here. */
+/* The splits of Llama 3 and 4, Qwen 2 and Tekken: what a word may begin with differs, the rest they share.
+ * The regular expressions are greedy and backtrack; each function says in what way that is linear here. */
 #include "model/split_priv.h"
 
 #include <string.h>
@@ -77,16 +77,34 @@ static size_t capitals_then_small(sf_words *w, size_t from) {
     return bits & SF_CHAR_LOWER ? sf_words_run(w, at, SF_CHAR_LOWER) : back;
 }
 
-/* P?UPPER*LOWER+|P?UPPER+LOWER*|\p{N}|... with P = [^\r\n\p{L}\p{N}]. A mark is UPPER, LOWER and P. The
- * second alternative is met without a LOWER in reach, so its LOWER* is empty. */
-size_t sf_split_tekken(sf_words *w, size_t from) {
-    size_t n, end;
-    unsigned bits = sf_words_look(w, from, &n);
-    if (bits & SF_CHAR_NUMBER) return n;
+/* P?UPPER*LOWER+|P?UPPER+LOWER*, or 0, with P = [^\r\n\p{L}\p{N}]. A mark is UPPER, LOWER and P. The second
+ * alternative is met without a LOWER in reach, so its LOWER* is empty. */
+static size_t cased_word(sf_words *w, size_t from, unsigned bits, size_t n) {
+    size_t end;
     bool first = !(bits & SF_CHAR_LETTER) && !is_newline(w->text[from]);
     size_t letters = first ? from + n : from;
-    if ((end = capitals_then_small(w, letters))) return end - from;
-    if (first && (end = capitals_then_small(w, from))) return end - from;
-    if ((end = sf_words_run(w, letters, SF_CHAR_UPPER)) > letters) return end - from;
-    return others(w, from, "\r\n/");
+    if ((end = capitals_then_small(w, letters))) return end;
+    if (first && (end = capitals_then_small(w, from))) return end;
+    end = sf_words_run(w, letters, SF_CHAR_UPPER);
+    return end > letters ? end : 0;
+}
+
+/* WORD|\p{N}|... */
+size_t sf_split_tekken(sf_words *w, size_t from) {
+    size_t n;
+    unsigned bits = sf_words_look(w, from, &n);
+    if (bits & SF_CHAR_NUMBER) return n;
+    size_t end = cased_word(w, from, bits, n);
+    return end ? end - from : others(w, from, "\r\n/");
+}
+
+/* WORD(CONTRACTION)?|\p{N}{1,3}|... */
+size_t sf_split_llama4(sf_words *w, size_t from) {
+    size_t n;
+    unsigned bits = sf_words_look(w, from, &n);
+    if (bits & SF_CHAR_NUMBER) return numbers(w, from, 3);
+    size_t end = cased_word(w, from, bits, n);
+    if (!end) return others(w, from, "\r\n/");
+    if (end < w->len && w->text[end] == '\'') end += contraction(w, end);
+    return end - from;
 }

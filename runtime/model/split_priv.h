@@ -5,9 +5,9 @@
 #ifndef SF_MODEL_SPLIT_PRIV_H
 #define SF_MODEL_SPLIT_PRIV_H
 
+#include "base/err.h"
+
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 typedef enum sf_char_bits {
     SF_CHAR_LETTER = 1, /* \p{L} */
@@ -30,6 +30,8 @@ typedef struct sf_words { /* a text that is being cut; it ends where a special t
     size_t len;
     bool digits;  /* SF_CHAR_DIGIT is a class of its own, which hides the others (Digits comes first) */
     size_t looks; /* characters looked at so far: at most a few times the length of the text */
+    struct sf_regex_run *run; /* of sf_split_regex */
+    sf_code failed;           /* SF_OK, or why that one could not cut: what it then gave is no word */
 } sf_words;
 
 /* Bits of the character at `at` and its bytes; 0 and 0 at the end. */
@@ -51,6 +53,21 @@ typedef struct sf_split {
 
 /* SentencePiece's: a stretch of text is one word; cut before each U+2581. */
 extern const sf_split sf_split_whole, sf_split_pieces;
+
+/* A pattern that is none of the built-in ones, run by PCRE2 with UTF and UCP. Classes are those of PCRE2's
+ * Unicode version, so ids of characters that were assigned later may differ from the library's. Its time is
+ * the pattern's; a match that takes more steps than a few for each character left is given up. */
+extern const sf_split sf_split_regex;
+typedef struct sf_regex sf_regex;
+typedef struct sf_regex_run sf_regex_run; /* what one thread needs for matching */
+enum { SF_REGEX_WHY = 240 };
+/* SF_UNSUPPORTED: PCRE2 does not take the pattern, or it may match the empty text; the reason is in why. */
+SF_CHECKED sf_code sf_regex_create(const char *pattern, size_t len, sf_regex **out, char why[SF_REGEX_WHY]);
+void sf_regex_destroy(sf_regex *r);
+const char *sf_regex_version(const sf_regex *r);      /* "10.42 2022-12-11": part of the tokenizer's hash */
+sf_regex_run *sf_regex_run_create(const sf_regex *r); /* NULL: no memory. r outlives it */
+void sf_regex_run_destroy(sf_regex_run *run);
+
 /* By its regular expression, or NULL. */
 const sf_split *sf_split_of_pattern(const char *pattern);
 
@@ -61,6 +78,7 @@ size_t sf_split_gpt2(sf_words *w, size_t from);
 size_t sf_split_llama3(sf_words *w, size_t from);
 size_t sf_split_qwen2(sf_words *w, size_t from);
 size_t sf_split_tekken(sf_words *w, size_t from);
+size_t sf_split_llama4(sf_words *w, size_t from);
 /* What the families end with: \s+(?!\S)|\s+ */
 size_t sf_split_spaces(sf_words *w, size_t from);
 

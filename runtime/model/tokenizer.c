@@ -15,6 +15,7 @@ void sf_tokenizer_close(sf_tokenizer *t) {
     free(t->flags);
     free(t->raw.nodes);
     free(t->normal.nodes);
+    sf_regex_destroy(t->regex);
     free(t);
 }
 

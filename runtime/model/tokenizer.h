@@ -18,15 +18,16 @@ void sf_ids_fini(sf_ids *ids);
 SF_CHECKED sf_code sf_ids_push(sf_ids *ids, int32_t id, sf_err *err);
 
 /* Reads tokens, merges or scores, types and special ids. tokenizer.ggml.model is gpt2, with the split of
- * tokenizer.ggml.pre (smollm, gpt-2, llama-bpe, qwen2, tekken), or llama: SentencePiece's. Others are
+ * tokenizer.ggml.pre (smollm, gpt-2, llama-bpe, qwen2, tekken, llama4), or llama: SentencePiece's. Others are
  * SF_UNSUPPORTED by name. */
 SF_CHECKED sf_code sf_tokenizer_open(const sf_gguf *g, sf_tokenizer **out, sf_err *err);
 /* Likewise of a Hugging Face directory: tokenizer.json, and, where they are, tokenizer_config.json
  * (bos_token, eos_token, add_bos_token, chat_template) and chat_template.jinja, which goes before the other.
  * The chat template is appended to *chat_template (may be NULL), nothing where there is none. Byte-level BPE
- * with the same splits, or SentencePiece's with byte tokens; kinds and settings of normalizer, pre_tokenizer,
- * decoder, post_processor and model that are not computed are SF_UNSUPPORTED by file and JSON path. Ids may
- * have holes: such an id stands for nothing. dir outlives every error record that names it. */
+ * with the same splits or a pattern of its own, or SentencePiece's with byte tokens; kinds and settings of
+ * normalizer, pre_tokenizer, decoder, post_processor and model that are not computed are SF_UNSUPPORTED by
+ * file and JSON path. Ids may have holes: such an id stands for nothing. dir outlives every error record that
+ * names it. */
 SF_CHECKED sf_code sf_tokenizer_open_dir(const char *dir, sf_tokenizer **out, sf_buf *chat_template,
                                          sf_err *err);
 void sf_tokenizer_close(sf_tokenizer *t);

@@ -236,6 +236,10 @@ static sf_code hash_all(build *b) {
     uint64_t head[4] = {p->n_tokens, p->n_merges, (uint64_t)p->bos, (uint64_t)p->eos};
     const uint8_t rules[5] = {t->spm, t->nfc, t->strip, t->whole_words, (uint8_t)t->prefix};
     hash_str(h, (sf_str){t->split->name, strlen(t->split->name)});
+    if (t->regex) {
+        hash_str(h, p->pattern);
+        hash_str(h, (sf_str){sf_regex_version(t->regex), strlen(sf_regex_version(t->regex))});
+    }
     sf_sha256_add(h, head, sizeof head);
     if (p->json || p->spm) sf_sha256_add(h, rules, sizeof rules); /* elsewhere the split says them */
     for (size_t i = 0; i < p->n_tokens; i++)
@@ -259,10 +263,11 @@ static sf_code take_rules(build *b) {
     sf_tokenizer *t = b->t;
     t->split = p->words ? p->words : sf_split_find(p->split.data, p->split.len);
     if (!t->split)
-        return SF_FAIL_AT(b->err, SF_UNSUPPORTED, place(b),
-                          "key tokenizer.ggml.pre is '%.*s', expected smollm, gpt-2, llama-bpe, qwen2 or "
-                          "tekken",
-                          (int)(p->split.len < 60 ? p->split.len : 60), p->split.data);
+        return SF_FAIL_AT(
+            b->err, SF_UNSUPPORTED, place(b),
+            "key tokenizer.ggml.pre is '%.*s', expected smollm, gpt-2, llama-bpe, qwen2, tekken "
+            "or llama4",
+            (int)(p->split.len < 60 ? p->split.len : 60), p->split.data);
     t->spm = p->spm;
     t->prefix = p->prefix;
     t->strip = p->strip;
@@ -276,9 +281,18 @@ static sf_code take_rules(build *b) {
     return SF_OK;
 }
 
+static sf_code compile_split(build *b) {
+    char why[SF_REGEX_WHY];
+    if (b->t->split != &sf_split_regex) return SF_OK;
+    sf_code rc = sf_regex_create(b->p->pattern.data, b->p->pattern.len, &b->t->regex, why);
+    if (rc == SF_OK) return SF_OK;
+    return SF_FAIL_AT(b->err, rc, place(b), "tokenizer.json: pre_tokenizer: %s", why);
+}
+
 static sf_code build_all(build *b) {
     const sf_tokenizer_parts *p = b->p;
     SF_TRY(take_rules(b));
+    SF_TRY(compile_split(b));
     if (!p->n_tokens || p->n_tokens > INT32_MAX / 2 || p->n_merges > INT32_MAX / 2)
         return SF_FAIL_AT(b->err, SF_FORMAT, place(b), "%s has %zu items, and there are %zu merges",
                           tokens_key(b), p->n_tokens, p->n_merges);

@@ -49,9 +49,11 @@ static sf_code encode_words(job *j, const char *text, size_t len, bool first) {
         text = spaced->data;
         len = spaced->len;
     }
-    sf_words w = {.text = text, .len = len, .digits = t->split->digits};
+    sf_words w = {.text = text, .len = len, .digits = t->split->digits, .run = j->b->run};
     for (size_t i = 0, n; i < len && rc == SF_OK; i += n) {
         n = t->split->word(&w, i);
+        if (w.failed != SF_OK)
+            return SF_FAIL(j->err, w.failed, "this text takes the split's pattern too many steps");
         rc = sf_bpe_word(t, j->b, text + i, n, j->out, j->err);
     }
     j->b->steps += w.looks;
@@ -96,6 +98,8 @@ sf_code sf_tokenizer_encode_with(const sf_tokenizer *t, sf_bpe *b, const char *t
     size_t before = out->len;
     if (!len) return SF_OK; /* text may be NULL then */
     sf_code rc = check_utf8(text, len, err);
+    if (rc == SF_OK && t->regex && !b->run && !(b->run = sf_regex_run_create(t->regex)))
+        rc = SF_FAIL(err, SF_NOMEM, "no memory for the split's pattern");
     if (rc == SF_OK) rc = encode(&(job){t, b, out, err}, text, len, plain);
     if (rc != SF_OK) out->len = before;
     return rc;

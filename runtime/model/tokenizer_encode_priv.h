@@ -37,6 +37,7 @@ typedef struct sf_bpe {
     size_t cap;
     struct sf_bpe_seen *cache; /* words of this text, which must stay where it is until the end */
     struct sf_bpe_text *texts; /* normalised text, kept for the cache */
+    sf_regex_run *run;         /* where the split is a regular expression */
     size_t steps;              /* the work so far: merges tried, ids copied, characters looked at */
 } sf_bpe;
 void sf_bpe_fini(sf_bpe *b);

@@ -90,14 +90,17 @@ static sf_code read_normalizer(sf_tokenizer_json *r, const json_t *root) {
     return refuse(r, &s);
 }
 
-static const sf_split *split_of(const json_t *o) {
-    const char *pattern = text_of(json_object_get(o, "pattern"), "Regex");
+static const sf_split *split_of(sf_tokenizer_json *r, const json_t *o) {
+    const json_t *regex = json_object_get(json_object_get(o, "pattern"), "Regex");
     if (strcmp(text_of(o, "behavior"), "Isolated") != 0 || is_set(o, "invert")) return NULL;
-    return sf_split_of_pattern(pattern);
+    if (!json_is_string(regex)) return NULL;
+    r->parts.pattern = (sf_str){json_string_value(regex), json_string_length(regex)};
+    const sf_split *known = sf_split_of_pattern(json_string_value(regex));
+    return known ? known : &sf_split_regex;
 }
 
 /* Byte-level: one step that cuts, if any, then ByteLevel, which cuts by GPT-2's pattern if asked. */
-static const sf_split *byte_level_split(const steps *s) {
+static const sf_split *byte_level_split(sf_tokenizer_json *r, const steps *s) {
     static const char *const alone[] = {"ByteLevel"}, *const digits[] = {"Digits", "ByteLevel"},
                              *const split[] = {"Split", "ByteLevel"};
     const json_t *last = s->n ? s->step[s->n - 1] : NULL, *regex = json_object_get(last, "use_regex");
@@ -106,7 +109,7 @@ static const sf_split *byte_level_split(const steps *s) {
     if (are(s, 1, alone) && gpt2) return sf_split_find("gpt2", 4);
     if (are(s, 2, digits) && gpt2 && is_set(s->step[0], "individual_digits"))
         return sf_split_find("smollm", 6);
-    return are(s, 2, split) && !gpt2 ? split_of(s->step[0]) : NULL;
+    return are(s, 2, split) && !gpt2 ? split_of(r, s->step[0]) : NULL;
 }
 
 static bool metaspace(sf_tokenizer_json *r, const json_t *o) {
@@ -127,7 +130,7 @@ static sf_code read_pre_tokenizer(sf_tokenizer_json *r, const json_t *root) {
     steps s;
     SF_TRY(collect(r, root, "pre_tokenizer", "pretokenizers", &s));
     if (!r->parts.spm) {
-        r->parts.words = byte_level_split(&s);
+        r->parts.words = byte_level_split(r, &s);
         return r->parts.words ? SF_OK : refuse(r, &s);
     }
     r->parts.words = &sf_split_whole;

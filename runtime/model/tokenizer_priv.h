@@ -37,6 +37,7 @@ typedef struct sf_tokenizer_parts {
     const char *path;
     bool json;             /* from tokenizer.json: messages speak of it, ids may have holes (no spelling) */
     const sf_split *words; /* NULL: the split of this name */
+    sf_str pattern;        /* of sf_split_regex */
     sf_str split;          /* tokenizer.ggml.pre */
     const sf_str *tokens;  /* [n_tokens] */
     size_t n_tokens;
@@ -106,6 +107,7 @@ struct sf_tokenizer {
     uint32_t longest; /* bytes of text that one token stands for at most */
     bool strips;      /* some added token takes the white space beside it */
     const sf_split *split;
+    sf_regex *regex; /* of sf_split_regex, else NULL */
     bool spm, nfc, strip, whole_words;
     sf_prefix prefix;
     int32_t bos, eos, unk; /* -1: none */

@@ -13,7 +13,11 @@
 
 static const struct {
     const char *name, *ggml;
-} FAMILIES[] = {{"gpt2", "gpt-2"}, {"llama3", "llama-bpe"}, {"qwen2", "qwen2"}, {"tekken", "tekken"}};
+} FAMILIES[] = {{"gpt2", "gpt-2"},
+                {"llama3", "llama-bpe"},
+                {"qwen2", "qwen2"},
+                {"tekken", "tekken"},
+                {"llama4", "llama4"}};
 enum { N_FAMILIES = sizeof FAMILIES / sizeof *FAMILIES };
 
 static json_t *golden;
@@ -107,7 +111,12 @@ static void tekken_ids_equal_the_library_s(void **state) {
     check_family(3);
 }
 
-/* The golden rows tell the four apart, so that none can stand for another. */
+static void llama4_ids_equal_the_library_s(void **state) {
+    (void)state;
+    check_family(4);
+}
+
+/* The golden rows tell them apart, so that none can stand for another. */
 static void the_splits_differ_on_the_golden_rows(void **state) {
     (void)state;
     for (int a = 0; a < N_FAMILIES; a++) {
@@ -127,7 +136,8 @@ static void every_spelling_in_gguf_files_is_known(void **state) {
     (void)state;
     static const char *const names[][2] = {
         {"smollm", "smollm"},   {"gpt-2", "gpt2"},       {"gpt2", "gpt2"},   {"llama3", "llama3"},
-        {"llama-v3", "llama3"}, {"llama-bpe", "llama3"}, {"qwen2", "qwen2"}, {"tekken", "tekken"}};
+        {"llama-v3", "llama3"}, {"llama-bpe", "llama3"}, {"qwen2", "qwen2"}, {"tekken", "tekken"},
+        {"llama4", "llama4"},   {"gpt-4o", "llama4"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const sf_split *s = sf_split_find(names[i][0], strlen(names[i][0]));
         assert_non_null(s);
@@ -188,7 +198,7 @@ static const char *const UNITS[] = {" ",
 static void a_split_s_work_is_linear_in_the_text(void **state) {
     (void)state;
     static const char *const ends[] = {"", " ", "x", "X", "\n", "1", "!", "\xe4\xb8\xad", "\xcc\x81"};
-    static const char *const names[] = {"smollm", "gpt2", "llama3", "qwen2", "tekken"};
+    static const char *const names[] = {"smollm", "gpt2", "llama3", "qwen2", "tekken", "llama4"};
     enum { ENDS = sizeof ends / sizeof *ends, SHORT = 1 << 9, LONG = 1 << 20 };
     for (size_t s = 0; s < sizeof names / sizeof *names; s++) {
         const sf_split *split = sf_split_find(names[s], strlen(names[s]));
@@ -241,6 +251,7 @@ int main(void) {
         cmocka_unit_test(llama3_ids_equal_the_library_s),
         cmocka_unit_test(qwen2_ids_equal_the_library_s),
         cmocka_unit_test(tekken_ids_equal_the_library_s),
+        cmocka_unit_test(llama4_ids_equal_the_library_s),
         cmocka_unit_test(the_splits_differ_on_the_golden_rows),
         cmocka_unit_test(every_spelling_in_gguf_files_is_known),
         cmocka_unit_test(a_split_s_work_is_linear_in_the_text),

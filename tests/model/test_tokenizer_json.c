@@ -72,6 +72,40 @@ static void byte_level_ids_equal_the_library_s(void **state) {
     check_kind("qwen2");
 }
 
+static void patterns_that_are_not_built_in_cut_as_the_library_does(void **state) {
+    (void)state;
+    check_kind("marks");
+    check_kind("gaps");
+    sf_tokenizer *t = opened("gaps"), *other = opened("marks");
+    assert_string_equal(t->split->name, "regex");
+    assert_string_not_equal(sf_tokenizer_hash(t), sf_tokenizer_hash(other)); /* the same vocabulary */
+    sf_tokenizer_close(t);
+    sf_tokenizer_close(other);
+}
+
+/* A pattern comes with a file: what it may cost is bounded, whatever it is. */
+static void a_pattern_that_takes_too_long_is_given_up(void **state) {
+    (void)state;
+    json_t *copy = json_deep_copy(file_of("marks"));
+    json_t *split =
+        json_array_get(json_object_get(json_object_get(copy, "pre_tokenizer"), "pretokenizers"), 0);
+    assert_int_equal(
+        json_object_set_new(json_object_get(split, "pattern"), "Regex", json_string("(a|a)+b|.")), 0);
+    sf_tokenizer *t = NULL;
+    sf_ids ids = {0};
+    sf_err err;
+    assert_int_equal(sf_tokenizer_json_build("d", copy, NULL, &t, NULL), SF_OK);
+    encode(t, "aab", 3, NULL, &ids);
+    size_t before = ids.len;
+    static const char many[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+    assert_int_equal(sf_tokenizer_encode(t, many, sizeof many - 1, NULL, &ids, &err), SF_FULL);
+    assert_non_null(strstr(err.msg, "too many steps"));
+    assert_int_equal(ids.len, before); /* untouched */
+    sf_ids_fini(&ids);
+    sf_tokenizer_close(t);
+    json_decref(copy);
+}
+
 static void bytes_without_a_token_become_the_unknown_one(void **state) {
     (void)state;
     check_kind("unknown");
@@ -303,8 +337,14 @@ static void what_is_not_computed_is_refused_by_its_path(void **state) {
         {"prepend", "normalizer.normalizers.1.content", "\"x\"", "normalizer: [Prepend, Replace]"},
         {"llama3", "pre_tokenizer", "null", "pre_tokenizer: []"},
         {"llama3", "pre_tokenizer", "{\"type\":\"Whitespace\"}", "pre_tokenizer: [Whitespace]"},
-        {"llama3", "pre_tokenizer.pretokenizers.0.pattern", "{\"Regex\":\"a+\"}",
+        {"llama3", "pre_tokenizer.pretokenizers.0.pattern", "{\"String\":\"a\"}",
          "pre_tokenizer: [Split, ByteLevel]"},
+        {"llama3", "pre_tokenizer.pretokenizers.0.pattern", "{\"Regex\":\"a(b\"}",
+         "pre_tokenizer: missing closing parenthesis, at byte 3"},
+        {"llama3", "pre_tokenizer.pretokenizers.0.pattern", "{\"Regex\":\"a*\"}",
+         "pre_tokenizer: the pattern matches the empty text"},
+        {"llama3", "pre_tokenizer.pretokenizers.0.pattern", "{\"Regex\":\"\\\\C\"}",
+         "pre_tokenizer: using \\C is disabled"},
         {"llama3", "pre_tokenizer.pretokenizers.0.behavior", "\"Removed\"",
          "pre_tokenizer: [Split, ByteLevel]"},
         {"llama3", "pre_tokenizer.pretokenizers.0.invert", "true", "pre_tokenizer: [Split, ByteLevel]"},
@@ -454,6 +494,8 @@ static void a_template_with_a_first_token_asks_for_a_bos(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(byte_level_ids_equal_the_library_s),
+        cmocka_unit_test(patterns_that_are_not_built_in_cut_as_the_library_does),
+        cmocka_unit_test(a_pattern_that_takes_too_long_is_given_up),
         cmocka_unit_test(bytes_without_a_token_become_the_unknown_one),
         cmocka_unit_test(sentencepiece_ids_equal_the_library_s),
         cmocka_unit_test(sentencepiece_text_comes_back_whole),

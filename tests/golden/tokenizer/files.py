@@ -6,7 +6,7 @@ import pathlib
 import random
 
 import texts
-from splits import library, small
+from splits import OTHERS, library, small
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 SPACE = "\u2581"
@@ -40,7 +40,7 @@ def kinds():
     tokens, merges = small()
     keep = {m[0] + m[1] for m in merges[:150]}
     tokens = [s for s in tokens if len(s) == 1 or s in keep]
-    out = {f: library(f, tokens, merges[:150]) for f in ("llama3", "qwen2")}
+    out = {f: library(f, tokens, merges[:150]) for f in ("llama3", "qwen2", *OTHERS)}
     for fuse in (False, True):  # bytes without a token
         few = {s: i for i, s in enumerate(s for s in tokens if s not in "\u00a7\u00a8\u00a9\u00bd\u0110!x")}
         t = library("qwen2", [*few, "<|endoftext|>"], [m for m in merges[:150] if not set("!x\u00a7\u00a8\u00a9\u00bd\u0110") & set("".join(m))])
@@ -62,7 +62,7 @@ def main():
     lines = texts.HARD[:60] + texts.CODE + texts.SCRIPTS + ["".join(rng.choice(bits) for _ in range(rng.randrange(1, 12))) for _ in range(120)]
     out = {}
     for kind, t in kinds().items():
-        rows = [[s, t.encode(s, add_special_tokens=False).ids] for s in lines]
+        rows = [[s, t.encode(s, add_special_tokens=False).ids] for s in lines if kind not in OTHERS or texts.is_old(s)]
         out[kind] = {"tokenizer": json.loads(t.to_str()), "rows": rows}
     with open(pathlib.Path(__file__).resolve().parent / "files.json", "w", encoding="utf-8", newline="\n") as f:
         body = ",\n".join(f'"{kind}": {{"tokenizer": {json.dumps(v["tokenizer"], separators=(",", ":"))},\n"rows": [\n'

@@ -2,6 +2,7 @@
 import random
 import struct
 import subprocess
+import unicodedata
 
 WORDS = ("the of and to in a is that for it as was with be by on not he his but at are this have from or had an they "
          "which one you were her all she there would their we him been has when who will more no if out so said what "
@@ -55,6 +56,12 @@ def random_text(rng, special):
         return "".join(point() for _ in range(rng.randrange(1, 30)))
 
     return "".join(part() for _ in range(rng.randrange(1, 6)))
+
+
+def is_old(text):
+    """Whether every library's Unicode version knows the characters, as this Python's does (3.11: Unicode 14). U+180E was
+    white space once, and to PCRE2 still is."""
+    return all(unicodedata.category(c) != "Cn" and c != "\u180e" for c in text)
 
 
 def mixed_text(rng, special, bytes_at_least):
