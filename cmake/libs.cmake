@@ -14,5 +14,6 @@ sf_find_lib(sf_yaml yaml.h libyaml.a yaml)
 sf_find_lib(sf_jansson jansson.h libjansson.a jansson)
 sf_find_lib(sf_pcre2 pcre2.h libpcre2-8.a pcre2-8)
 sf_find_lib(sf_utf8proc utf8proc.h libutf8proc.a utf8proc)
+sf_find_lib(sf_xxhash xxhash.h libxxhash.a xxhash) # only its header is used: XXH_INLINE_ALL
 sf_find_lib(sf_crypto openssl/evp.h libcrypto.a crypto)
 target_link_libraries(sf_crypto INTERFACE Threads::Threads ${CMAKE_DL_LIBS})

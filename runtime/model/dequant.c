@@ -221,6 +221,21 @@ bool sf_ggml_type_block(uint32_t type, uint32_t *elements, uint32_t *bytes) {
     return true;
 }
 
+size_t sf_ggml_bytes(uint32_t type, uint64_t count) {
+    uint64_t block = types[type].elements;
+    return (size_t)((count + block - 1) / block) * types[type].bytes;
+}
+
+void sf_ggml_dequant(uint32_t type, const uint8_t *p, uint64_t count, float *out) {
+    size_t block = types[type].elements, whole = (size_t)count / block, rest = (size_t)count % block;
+    types[type].fn(p, whole, out);
+    if (rest) {
+        float last[BLOCK_MAX];
+        types[type].fn(p + whole * types[type].bytes, 1, last);
+        memcpy(out + whole * block, last, rest * sizeof *out);
+    }
+}
+
 sf_code sf_gguf_dequant(const sf_gguf_tensor *t, uint64_t row, uint64_t from, uint64_t count, float *out,
                         sf_err *err) {
     if (!sf_ggml_type_readable(t->type)) {
@@ -233,13 +248,6 @@ sf_code sf_gguf_dequant(const sf_gguf_tensor *t, uint64_t row, uint64_t from, ui
                        (unsigned long long)row, (unsigned long long)from, (unsigned long long)count,
                        (unsigned long long)rows, (unsigned long long)t->dims[0]);
     }
-    size_t bytes = types[t->type].bytes, whole = (size_t)(count / block), rest = (size_t)(count % block);
-    const uint8_t *p = t->data + (size_t)((row * t->dims[0] + from) / block) * bytes;
-    types[t->type].fn(p, whole, out);
-    if (rest) {
-        float last[BLOCK_MAX];
-        types[t->type].fn(p + whole * bytes, 1, last);
-        memcpy(out + whole * block, last, rest * sizeof *out);
-    }
+    sf_ggml_dequant(t->type, t->data + sf_ggml_bytes(t->type, row * t->dims[0] + from), count, out);
     return SF_OK;
 }

@@ -1,10 +1,8 @@
 #include "model/gguf.h"
 #include "model/gguf_priv.h"
-#include "model/map.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #define FAIL(g, code, ...) SF_FAIL_AT(err, code, ((sf_loc){(g)->path, 0, 0}), __VA_ARGS__)
 
@@ -36,8 +34,9 @@ int sf_str_compare(sf_str a, sf_str b) {
  * a checkpoint must be replaced by renaming, never written in place. */
 static sf_code map_file(sf_gguf *g, sf_err *err) {
     sf_err why = {0};
-    sf_code rc = sf_map_file(g->path, &g->base, &g->len, &why);
-    g->mapped = rc == SF_OK;
+    sf_code rc = sf_map_open(g->path, &g->map, &why);
+    g->base = g->map.base;
+    g->len = g->map.len;
     if (rc == SF_OK) return SF_OK;
     return FAIL(g, rc, "%s%s", rc == SF_FORMAT ? "not a GGUF file: " : "", why.msg);
 }
@@ -46,6 +45,7 @@ static sf_code open_common(const char *path, const void *bytes, size_t len, sf_g
     sf_gguf *g = calloc(1, sizeof *g);
     if (!g) return SF_FAIL_AT(err, SF_NOMEM, ((sf_loc){path, 0, 0}), "no memory");
     g->path = path;
+    g->map = SF_MAP_NONE;
     g->base = bytes;
     g->len = len;
     sf_code rc = bytes ? SF_OK : map_file(g, err);
@@ -68,7 +68,7 @@ sf_code sf_gguf_open_bytes(const char *path, const void *bytes, size_t len, sf_g
 
 void sf_gguf_close(sf_gguf *g) {
     if (!g) return;
-    if (g->mapped) munmap((void *)(uintptr_t)g->base, g->len);
+    sf_map_close(&g->map);
     free(g->kvs);
     free(g->sorted_kvs);
     free(g->tensors);

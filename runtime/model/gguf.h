@@ -39,8 +39,9 @@ typedef struct sf_str { /* not NUL-terminated; inside the mapping */
 } sf_str;
 
 /* path is borrowed: it outlives the object and every error record that names it. The file is mapped until
- * close and must not be cut or written meanwhile (the system answers with SIGBUS): replace a checkpoint by
- * renaming. Big-endian files and version 1 are SF_UNSUPPORTED. Any thread may use an open object. */
+ * close and must not be written meanwhile: replace a checkpoint by renaming. Where it is cut, reading
+ * metadata ends in SIGBUS; the weights loader reads tensors without the mapping and gets an error. Big-endian
+ * files and version 1 are SF_UNSUPPORTED. Any thread may use an open object. */
 SF_CHECKED sf_code sf_gguf_open(const char *path, sf_gguf **out, sf_err *err);
 void sf_gguf_close(sf_gguf *g); /* NULL is fine */
 const char *sf_gguf_path(const sf_gguf *g);

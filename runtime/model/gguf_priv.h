@@ -3,6 +3,7 @@
 #define SF_MODEL_GGUF_PRIV_H
 
 #include "model/gguf.h"
+#include "model/map.h"
 
 #include <endian.h>
 #include <string.h>
@@ -35,9 +36,9 @@ typedef struct sf_gguf_kv {
 
 struct sf_gguf {
     const char *path; /* borrowed */
+    sf_map map;       /* the file; none: base is the caller's */
     const uint8_t *base;
     size_t len;
-    bool mapped;                           /* base is ours to unmap */
     int n_kvs, n_tensors;                  /* filled so far, while parsing */
     sf_gguf_kv *kvs;                       /* [n_kvs], in file order */
     const sf_gguf_kv **sorted_kvs;         /* [n_kvs], by key */
@@ -52,6 +53,11 @@ SF_CHECKED sf_code sf_gguf_open_bytes(const char *path, const void *bytes, size_
 
 /* Reads and checks the whole directory of g (path, base and len are set). On error the caller closes g. */
 SF_CHECKED sf_code sf_gguf_parse(sf_gguf *g, sf_err *err);
+
+/* Bytes of `count` elements that begin with a block; of a readable type. */
+size_t sf_ggml_bytes(uint32_t type, uint64_t count);
+/* They as fp32: sf_gguf_dequant without its checks. */
+void sf_ggml_dequant(uint32_t type, const uint8_t *p, uint64_t count, float *out);
 
 const char *sf_gguf_vtype_name(uint32_t type); /* "u32"; "unknown type" */
 uint64_t sf_gguf_vtype_size(uint32_t type);    /* bytes of a scalar; 0 for strings, arrays, unknown types */

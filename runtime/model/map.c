@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-sf_code sf_map_file(const char *path, const uint8_t **base, size_t *len, sf_err *err) {
+sf_code sf_map_open(const char *path, sf_map *out, sf_err *err) {
     sf_code rc = SF_OK;
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not block the open */
@@ -29,9 +29,16 @@ sf_code sf_map_file(const char *path, const uint8_t **base, size_t *len, sf_err 
         rc = SF_FAIL(err, SF_IO, "mapping %zu bytes: %s", (size_t)st.st_size, strerror(errno));
         goto done;
     }
-    *base = p;
-    *len = (size_t)st.st_size;
+    *out = (sf_map){p, (size_t)st.st_size, fd};
+    return SF_OK;
 done:
     close(fd);
     return rc;
+}
+
+void sf_map_close(sf_map *m) {
+    if (m->fd < 0) return;
+    munmap((void *)(uintptr_t)m->base, m->len);
+    close(m->fd);
+    *m = SF_MAP_NONE;
 }

@@ -1,6 +1,5 @@
 #include "model/safetensors.h"
 #include "model/gguf_priv.h"
-#include "model/map.h"
 #include "model/safetensors_priv.h"
 
 #include "base/buf.h"
@@ -9,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -33,8 +31,9 @@ static sf_code map_one(sf_st_file *f, sf_err *err) {
     char *path = NULL;
     sf_err why = {0};
     if (print_to(&path, f->path, f->name[0] ? "/" : "", f->name) != SF_OK) return no_memory(f->path, err);
-    sf_code rc = sf_map_file(path, &f->base, &f->len, &why);
-    f->mapped = rc == SF_OK;
+    sf_code rc = sf_map_open(path, &f->map, &why);
+    f->base = f->map.base;
+    f->len = f->map.len;
     free(path);
     return rc == SF_OK ? SF_OK : SF_ST_FAIL(f, rc, "%s", why.msg);
 }
@@ -44,6 +43,7 @@ static sf_code open_file(sf_st_file *f, const char *path, const char *name, cons
                          sf_err *err) {
     f->path = path;
     f->name = name;
+    f->map = SF_MAP_NONE;
     f->base = base;
     f->len = len;
     if (print_to(&f->label, name, name[0] ? ": " : "", "") != SF_OK) return no_memory(path, err);
@@ -247,7 +247,7 @@ void sf_safetensors_close(sf_safetensors *s) {
     if (!s) return;
     for (int i = 0; i < s->n_files; i++) {
         sf_st_file *f = &s->files[i];
-        if (f->mapped) munmap((void *)(uintptr_t)f->base, f->len);
+        sf_map_close(&f->map);
         json_decref(f->header);
         free(f->label);
     }

@@ -17,12 +17,13 @@ typedef struct sf_st_tensor {
 
 /* path: a .safetensors file, or a directory that holds model.safetensors or, where that is absent,
  * model.safetensors.index.json and its shards. It is borrowed: it outlives the object and every error record
- * that names it. The files are mapped until close and must not be cut or written meanwhile (the system
- * answers with SIGBUS): replace a checkpoint by renaming. Refused: a header of over 100,000,000 bytes or past
- * the end, JSON that is broken or has a key twice, a tensor whose bytes are not shape x dtype, data that
- * overlap, leave a hole or end early or late, an index that disagrees with its shards or whose shards are
- * missing (SF_NOT_FOUND, all named): SF_FORMAT; another dtype or over 4 dimensions: SF_UNSUPPORTED. Any
- * thread may use an open object. */
+ * that names it. The files are mapped until close and must not be written meanwhile: replace a
+ * checkpoint by renaming. Where one is cut, t.data ends in SIGBUS; the weights loader reads without the
+ * mapping and gets an error. Refused: a header of over 100,000,000 bytes or past the end, JSON that is broken
+ * or has a key twice, a tensor whose bytes are not shape x dtype, data that overlap, leave a hole or end
+ * early or late, an index that disagrees with its shards or whose shards are missing (SF_NOT_FOUND, all
+ * named): SF_FORMAT; another dtype or over 4 dimensions: SF_UNSUPPORTED. Any thread may use an open object.
+ */
 SF_CHECKED sf_code sf_safetensors_open(const char *path, sf_safetensors **out, sf_err *err);
 void sf_safetensors_close(sf_safetensors *s); /* NULL is fine */
 const char *sf_safetensors_path(const sf_safetensors *s);

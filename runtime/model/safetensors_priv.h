@@ -2,6 +2,7 @@
 #ifndef SF_MODEL_SAFETENSORS_PRIV_H
 #define SF_MODEL_SAFETENSORS_PRIV_H
 
+#include "model/map.h"
 #include "model/safetensors.h"
 
 #include <jansson.h>
@@ -18,9 +19,9 @@ typedef struct sf_st_file {
     const char *path; /* as the user gave it; borrowed */
     const char *name; /* in the directory, borrowed from shards; "" where path is the file */
     char *label;      /* "name: ", or "" */
+    sf_map map;       /* the file; none: base is the caller's */
     const uint8_t *base;
     size_t len;
-    bool mapped;    /* base is ours to unmap */
     json_t *header; /* owns the tensors' names */
     int first, n;   /* its tensors in the object's */
 } sf_st_file;

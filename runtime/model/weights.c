@@ -27,6 +27,7 @@ static sf_code allocate(sf_weights *w, sf_err *err) {
 
 typedef struct job {
     sf_weights *w;
+    sf_wrows *rows; /* [threads] */
     const sf_wsource *source;
     const sf_weights_sink *sink; /* NULL: to w->data */
     uint8_t *staging;            /* sink: [threads][stride], where a thread packs */
@@ -47,9 +48,8 @@ static sf_code do_unit(job *j, sf_wunit *u, int part, size_t *bytes, sf_err *err
     SF_TRY(sf_wformat_layout(inst->desc, &l, err));
     size_t from = sf_wlayout_offset(&l, u->block), to = sf_wlayout_offset(&l, u->block + u->blocks);
     uint8_t *dst = j->sink ? j->staging + (size_t)part * j->stride : j->w->data + inst->offset + from;
-    SF_TRY(sf_wformat_pack(j->source, inst, u->block, u->blocks, dst, err));
-    if (!sf_sha256_of(dst, to - from, u->digest))
-        return SF_FAIL(err, SF_NOMEM, "no memory to hash the weights");
+    SF_TRY(sf_wformat_pack(j->source, inst, u->block, u->blocks, &j->rows[part], dst, err));
+    sf_wloops_best()->digest(dst, to - from, u->digest);
     *bytes = (u->block + u->blocks == l.blocks ? sf_winst_round(j->w, to) : to) - from;
     memset(dst + (to - from), 0, *bytes - (to - from));
     return j->sink ? j->sink->put(j->sink->ctx, part, inst->offset + from, dst, *bytes, err) : SF_OK;
@@ -89,7 +89,7 @@ static sf_code hash_all(sf_weights *w, sf_err *err) {
     for (int i = 0; i < w->n_units; i++) {
         const sf_winst *inst = &w->insts[w->units[i].inst];
         if (w->units[i].block == 0) sf_sha256_add_str(h, inst->desc->name);
-        sf_sha256_add_str(h, w->units[i].digest);
+        sf_sha256_add(h, w->units[i].digest, sizeof w->units[i].digest);
     }
     sf_sha256_hex(h, w->hash);
     sf_sha256_destroy(h);
@@ -98,12 +98,17 @@ static sf_code hash_all(sf_weights *w, sf_err *err) {
 
 static sf_code run_job(job *j, sf_pool *pool, bool progress, sf_err *err) {
     sf_progress bar;
+    j->rows = calloc((size_t)sf_pool_threads(pool), sizeof *j->rows);
+    if (!j->rows) return SF_FAIL(err, SF_NOMEM, "no memory for %d threads", sf_pool_threads(pool));
     sf_progress_init(&bar, "loading weights", "B", j->w->bytes);
     j->progress = progress ? &bar : NULL;
     pthread_mutex_init(&j->lock, NULL);
     sf_pool_run(pool, work, j);
     pthread_mutex_destroy(&j->lock);
     if (progress) sf_progress_fini(&bar);
+    for (int i = 0; i < sf_pool_threads(pool); i++)
+        free(j->rows[i].bytes);
+    free(j->rows);
     if (atomic_load(&j->bad_unit) < 0) return hash_all(j->w, err);
     if (err) *err = j->err;
     return j->err.code;

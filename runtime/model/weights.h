@@ -62,8 +62,9 @@ const void *sf_weights_get(const sf_weights *w, int slot, int layer);
 /* The same as bytes from the beginning of all weights: in a sink's memory a multiple of 256. */
 size_t sf_weights_offset(const sf_weights *w, int slot, int layer);
 uint64_t sf_weights_bytes(const sf_weights *w);
-/* SHA-256 over the names and packed bytes of every slot in order (as digests of pieces of about 512 KiB,
- * 2 MiB in SF_W_BF16_MMA, whose cut depends on the plan alone): part of the numerics fingerprint. */
+/* SHA-256 over the names of every slot in order and XXH3's 128-bit digests of pieces of about 512 KiB of its
+ * packed bytes (2 MiB in SF_W_BF16_MMA; the cut depends on the plan alone): part of the numerics fingerprint.
+ * It tells weights apart; it is no defence against who makes weights to collide. */
 const char *sf_weights_hash(const sf_weights *w);
 
 #endif

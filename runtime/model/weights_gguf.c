@@ -1,4 +1,5 @@
 /* A GGUF file's tensors by their canonical names. */
+#include "model/gguf_priv.h"
 #include "model/weights_priv.h"
 
 #include <stdio.h>
@@ -23,6 +24,12 @@ static const char *label(const void *file, const sf_gguf_tensor *t) {
     return "";
 }
 
+static int place(const void *file, const sf_gguf_tensor *t, uint64_t *offset) {
+    const sf_gguf *g = file;
+    *offset = (uint64_t)(t->data - g->base);
+    return g->map.fd;
+}
+
 /* llama.cpp's conversion of the llama family stores the rows of a head of q and k so that the two of a rotary
  * pair are neighbours; those of others are halves. */
 sf_wsource sf_wsource_gguf(const sf_plan *plan, const sf_gguf *g) {
@@ -34,5 +41,6 @@ sf_wsource sf_wsource_gguf(const sf_plan *plan, const sf_gguf *g) {
                                             .at = tensor_at,
                                             .spell = spell,
                                             .find = find,
-                                            .label = label});
+                                            .label = label,
+                                            .place = place});
 }

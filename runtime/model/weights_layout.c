@@ -5,7 +5,7 @@
 
 #define HOST_ALIGN 64
 #define SINK_ALIGN 256
-#define MAX_TILE   16 /* as the templates allow */
+#define MAX_TILE   (SF_WROWS_MAX / 16) /* as the templates allow */
 
 size_t sf_winst_round(const sf_weights *w, size_t n) {
     return (n + w->align - 1) / w->align * w->align;

@@ -49,27 +49,49 @@ static void to_fragments(uint16_t lanes[ROWS][SF_PACK_STEP], int k, uint8_t *dst
     }
 }
 
-/* One tile's columns of a block; its steps are `stride` bytes apart. */
-static sf_code pack_tile(const sf_wsource *s, const sf_winst *w, int tile, int from, size_t stride,
-                         uint8_t *dst, sf_err *err) {
+/* One tile's columns of a block, rows i .. i+15 of x; its steps are `stride` bytes apart. */
+static sf_code pack_tile(const sf_wsource *s, const sf_winst *w, const sf_wrows *x, int i, int from,
+                         size_t stride, uint8_t *dst, sf_err *err) {
     const sf_weight_desc *d = w->desc;
     int count = d->k - from < SF_PACK_STEP ? d->k - from : SF_PACK_STEP;
     int padded = padded_k(d) - from < SF_PACK_STEP ? padded_k(d) - from : SF_PACK_STEP;
     uint16_t lanes[ROWS][SF_PACK_STEP];
     for (int m = 0; m < ROWS; m++)
-        SF_TRY(sf_wrow_bf16(s, w, slot_row(d, tile, m), from, count, padded, lanes[m], err));
+        SF_TRY(sf_wrow_bf16(s, w, x, i + m, from, count, padded, lanes[m], err));
     for (int k = 0; k < padded; k += STEP)
         to_fragments(lanes, k, dst + (size_t)(k / STEP) * stride);
     return SF_OK;
 }
 
-sf_code sf_wmma_pack(const sf_wsource *s, const sf_winst *w, int block, uint8_t *dst, sf_err *err) {
+/* Blocks first .. end-1 of a group. */
+static sf_code pack_group(const sf_wsource *s, const sf_winst *w, int group, int first, int end, sf_wrows *x,
+                          const sf_wlayout *l, uint8_t *dst, sf_err *err) {
+    const sf_weight_desc *d = w->desc;
+    int to = end * SF_PACK_STEP < d->k ? end * SF_PACK_STEP : d->k;
+    *x = (sf_wrows){
+        .n = d->tile * ROWS, .from = first * SF_PACK_STEP, .to = to, .bytes = x->bytes, .size = x->size};
+    for (int i = 0; i < x->n; i++)
+        x->row[i] = slot_row(d, group * d->tile + i / ROWS, i % ROWS);
+    if (s->fetch) SF_TRY(s->fetch(s, w, x, err));
+    for (int b = first; b < end; b++, dst += l->piece_bytes) {
+        for (int t = 0; t < d->tile; t++) {
+            SF_TRY(pack_tile(s, w, x, t * ROWS, b * SF_PACK_STEP, (size_t)d->tile * STEP_BYTES,
+                             dst + (size_t)t * STEP_BYTES, err));
+        }
+    }
+    return SF_OK;
+}
+
+sf_code sf_wmma_pack(const sf_wsource *s, const sf_winst *w, int block, int blocks, sf_wrows *x, uint8_t *dst,
+                     sf_err *err) {
     sf_wlayout l;
     sf_wmma_layout(w->desc, &l);
-    int group = block / l.pieces, from = block % l.pieces * SF_PACK_STEP, tiles = w->desc->tile;
-    for (int t = 0; t < tiles; t++) {
-        SF_TRY(pack_tile(s, w, group * tiles + t, from, (size_t)tiles * STEP_BYTES,
-                         dst + (size_t)t * STEP_BYTES, err));
+    size_t origin = sf_wlayout_offset(&l, block);
+    for (int b = block, end = block + blocks; b < end;) {
+        int group = b / l.pieces, stop = (group + 1) * l.pieces < end ? (group + 1) * l.pieces : end;
+        SF_TRY(pack_group(s, w, group, b % l.pieces, stop - group * l.pieces, x, &l,
+                          dst + (sf_wlayout_offset(&l, b) - origin), err));
+        b = stop;
     }
     return SF_OK;
 }

@@ -9,16 +9,27 @@ static bool finite_bits(float f) {
     return (u & 0x7f800000u) != 0x7f800000u;
 }
 
-sf_code sf_wrow_bf16(const sf_wsource *s, const sf_winst *w, int row, int from, int count, int padded,
-                     uint16_t *out, sf_err *err) {
+static bool is_bf16(const sf_wrows *x, int i) {
+    return x->tensor[i] && x->tensor[i]->type == SF_GGML_BF16;
+}
+
+sf_code sf_wrow_bf16(const sf_wsource *s, const sf_winst *w, const sf_wrows *x, int i, int from, int count,
+                     int padded, uint16_t *out, sf_err *err) {
     int unused;
-    float values[SF_PACK_STEP];
-    if (sf_wrow_locate(w->desc, row, &unused) < 0) {
+    bool finite;
+    if (sf_wrow_locate(w->desc, x->row[i], &unused) < 0) {
         memset(out, 0, (size_t)padded * sizeof *out);
         return SF_OK;
     }
-    SF_TRY(s->read(s, w, row, from, count, values, err));
-    if (!sf_wloops_best()->to_bf16(values, count, out)) return s->not_finite(s, w, row, err);
+    if (is_bf16(x, i)) {
+        const size_t at = (size_t)(from - x->from) * sizeof *out;
+        finite = sf_wloops_best()->operands(x->at[i] + at, count, out);
+    } else {
+        float values[SF_PACK_STEP];
+        s->read(s, w, x, i, from, count, values);
+        finite = sf_wloops_best()->to_bf16(values, count, out);
+    }
+    if (!finite) return s->not_finite(s, w, x->row[i], err);
     memset(out + count, 0, (size_t)(padded - count) * sizeof *out);
     return SF_OK;
 }
@@ -33,22 +44,40 @@ static void transpose(uint16_t lanes[SF_LANES][SF_PACK_STEP], int pairs, uint8_t
     }
 }
 
+/* 16 rows that are bf16 already: all but an odd last column. False: one isn't finite. */
+static bool pack_pairs(const sf_wrows *x, int from, int count, uint8_t *dst) {
+    const uint8_t *rows[SF_LANES];
+    for (int lane = 0; lane < SF_LANES; lane++)
+        rows[lane] = x->at[lane] + (size_t)from * sizeof(uint16_t);
+    return sf_wloops_best()->transpose(rows, count / 2, dst);
+}
+
 /* 16 rows of [n, k] to [k_pad/2][16][2]. */
-static sf_code pack_bf16(const sf_wsource *s, const sf_winst *w, int block, uint8_t *dst, sf_err *err) {
+static sf_code pack_bf16(const sf_wsource *s, const sf_winst *w, int block, sf_wrows *x, uint8_t *dst,
+                         sf_err *err) {
     int k = w->desc->k;
+    bool direct = true;
     uint16_t lanes[SF_LANES][SF_PACK_STEP];
+    *x = (sf_wrows){.n = SF_LANES, .to = k, .bytes = x->bytes, .size = x->size};
+    for (int lane = 0; lane < SF_LANES; lane++)
+        x->row[lane] = block * SF_LANES + lane;
+    if (s->fetch) SF_TRY(s->fetch(s, w, x, err));
+    for (int lane = 0; lane < SF_LANES; lane++)
+        direct = direct && is_bf16(x, lane);
     for (int from = 0; from < k; from += SF_PACK_STEP) {
         int count = k - from < SF_PACK_STEP ? k - from : SF_PACK_STEP, padded = count + count % 2;
-        for (int lane = 0; lane < SF_LANES; lane++)
-            SF_TRY(sf_wrow_bf16(s, w, block * SF_LANES + lane, from, count, padded, lanes[lane], err));
-        transpose(lanes, padded / 2, dst + (size_t)from * SF_LANES * sizeof(uint16_t));
+        uint8_t *to = dst + (size_t)from * SF_LANES * sizeof(uint16_t);
+        if (direct && count == padded && pack_pairs(x, from, count, to)) continue;
+        for (int lane = 0; lane < SF_LANES; lane++) /* this way finds the row that isn't finite */
+            SF_TRY(sf_wrow_bf16(s, w, x, lane, from, count, padded, lanes[lane], err));
+        transpose(lanes, padded / 2, to);
     }
     return SF_OK;
 }
 
-static sf_code pack_f32(const sf_wsource *s, const sf_winst *w, uint8_t *dst, sf_err *err) {
+static sf_code pack_f32(const sf_wsource *s, const sf_winst *w, sf_wrows *x, uint8_t *dst, sf_err *err) {
     float *to = (float *)(void *)dst; /* instances are 64-byte aligned */
-    SF_TRY(s->read(s, w, 0, 0, w->desc->k, to, err));
+    SF_TRY(s->vector(s, w, x, to, err));
     for (int i = 0; i < w->desc->k; i++) {
         if (!finite_bits(to[i])) return s->not_finite(s, w, i, err);
     }
@@ -101,27 +130,27 @@ sf_code sf_wformat_layout(const sf_weight_desc *d, sf_wlayout *out, sf_err *err)
                    (int)d->format);
 }
 
-static sf_code pack_one(const sf_wsource *s, const sf_winst *w, int block, uint8_t *dst, sf_err *err) {
+static sf_code pack_lanes(const sf_wsource *s, const sf_winst *w, int block, int blocks, sf_wrows *x,
+                          uint8_t *dst, sf_err *err) {
+    sf_wlayout l;
+    SF_TRY(sf_wformat_layout(w->desc, &l, err));
+    for (int b = block; b < block + blocks; b++)
+        SF_TRY(pack_bf16(s, w, b, x, dst + (size_t)(b - block) * l.group_bytes, err));
+    return SF_OK;
+}
+
+sf_code sf_wformat_pack(const sf_wsource *s, const sf_winst *w, int block, int blocks, sf_wrows *x,
+                        uint8_t *dst, sf_err *err) {
     switch (w->desc->format) {
     case SF_W_F32:
-        return pack_f32(s, w, dst, err);
+        return pack_f32(s, w, x, dst, err);
     case SF_W_BF16:
-        return pack_bf16(s, w, block, dst, err);
+        return pack_lanes(s, w, block, blocks, x, dst, err);
     case SF_W_BF16_MMA:
-        return sf_wmma_pack(s, w, block, dst, err);
+        return sf_wmma_pack(s, w, block, blocks, x, dst, err);
     case SF_W_COUNT:
         break;
     }
     return SF_FAIL(err, SF_UNSUPPORTED, "weight %s: format %d is not known to the loader", w->desc->name,
                    (int)w->desc->format);
-}
-
-sf_code sf_wformat_pack(const sf_wsource *s, const sf_winst *w, int block, int blocks, uint8_t *dst,
-                        sf_err *err) {
-    sf_wlayout l;
-    SF_TRY(sf_wformat_layout(w->desc, &l, err));
-    size_t from = sf_wlayout_offset(&l, block);
-    for (int b = block; b < block + blocks; b++)
-        SF_TRY(pack_one(s, w, b, dst + (sf_wlayout_offset(&l, b) - from), err));
-    return SF_OK;
 }

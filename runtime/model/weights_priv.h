@@ -16,7 +16,13 @@ typedef struct sf_wsource sf_wsource;
 
 #define SF_WNAME_SIZE 128 /* bytes of a tensor's name, with its NUL */
 
+/* About a tensor of a file. */
+#define SF_WFILE_FAIL(f, t, code, fmt, ...)                                                                  \
+    SF_FAIL_AT(err, code, ((sf_loc){(f)->path, 0, 0}), "%stensor %s" fmt, (f)->label((f)->file, t),          \
+               (t)->name, __VA_ARGS__)
+
 /* A checkpoint's tensors, whatever its format. */
+/* place() tells the file that holds a tensor and where its bytes begin; -1: they are in memory at t->data. */
 typedef struct sf_wfile {
     const char *path; /* for messages */
     const void *file; /* sf_gguf or sf_safetensors */
@@ -28,18 +34,37 @@ typedef struct sf_wfile {
     bool (*spell)(const char *canonical, char out[SF_WNAME_SIZE]);
     int (*find)(const void *file, const char *name);                 /* -1: absent */
     const char *(*label)(const void *file, const sf_gguf_tensor *t); /* before a message about it */
+    int (*place)(const void *file, const sf_gguf_tensor *t, uint64_t *offset);
     /* Whether a tensor that no slot uses may be there, or an error that says more than that. NULL: none may.
      */
     SF_CHECKED sf_code (*surplus)(const sf_wsource *s, const sf_gguf_tensor *t, bool *harmless, sf_err *err);
 } sf_wfile;
 
-/* Where rows come from: a checkpoint or a random stream. */
+#define SF_WROWS_MAX 256 /* rows of the largest group of tiles */
+
+/* Rows of a slot and the columns from .. to-1 of them, which a thread packs next; and what it read for them.
+ * A source fills tensor and at by fetch; both are NULL for padding, and for random weights. */
+typedef struct sf_wrows {
+    int n, from, to;                            /* from is a multiple of SF_PACK_STEP */
+    int row[SF_WROWS_MAX];                      /* [n], as sf_wrow_locate numbers them */
+    const sf_gguf_tensor *tensor[SF_WROWS_MAX]; /* [n] */
+    const uint8_t *at[SF_WROWS_MAX];            /* [n], element `from` as the checkpoint has it */
+    uint8_t *bytes;                             /* [size], grown by fetch, freed by who made this */
+    size_t size;
+} sf_wrows;
+
+/* Where rows come from: a checkpoint or a random stream. Any thread may call, with sf_wrows of its own. */
 struct sf_wsource {
     const sf_plan *plan;
-    /* Elements from .. from+count-1 of a slot's row that isn't padding (of a vector, row 0), rotary pairs as
-     * halves. from is a multiple of SF_PACK_STEP. Any thread. */
-    SF_CHECKED sf_code (*read)(const sf_wsource *s, const sf_winst *w, int row, int from, int count,
-                               float *out, sf_err *err);
+    /* NULL: nothing needs to be fetched. */
+    SF_CHECKED sf_code (*fetch)(const sf_wsource *s, const sf_winst *w, sf_wrows *x, sf_err *err);
+    /* Elements from .. from+count-1 of row x->row[i], which isn't padding, rotary pairs as halves. from is a
+     * multiple of SF_PACK_STEP, the elements are among the fetched ones. */
+    void (*read)(const sf_wsource *s, const sf_winst *w, const sf_wrows *x, int i, int from, int count,
+                 float *out);
+    /* The whole of a vector; x is scratch. */
+    SF_CHECKED sf_code (*vector)(const sf_wsource *s, const sf_winst *w, sf_wrows *x, float *out,
+                                 sf_err *err);
     /* Fills err for a value, in that row (of a vector: that element), that the format can't hold as a finite
      * number. */
     sf_code (*not_finite)(const sf_wsource *s, const sf_winst *w, int row, sf_err *err);
@@ -54,11 +79,20 @@ struct sf_wsource {
 typedef struct sf_wloops {
     /* Rounds to bf16 operands; returns whether all are finite. */
     bool (*to_bf16)(const float *restrict row, int count, uint16_t *restrict out);
+    /* The same of bf16 as a file has it, at any address. */
+    bool (*operands)(const uint8_t *restrict row, int count, uint16_t *restrict out);
+    /* The same of 16 such rows, `pairs` pairs of columns of each, to dst [pairs][16][2]. */
+    bool (*transpose)(const uint8_t *const rows[SF_LANES], int pairs, uint8_t *restrict dst);
     /* Two values of each of consecutive Philox counters (the first word counts up, and wraps): a sum s of
      * four 16-bit numbers gives mean + scale * (2 s - 4 * 65535). */
     void (*draw)(const uint32_t counter[4], const uint32_t key[2], float mean, float scale, int count,
                  float *restrict out);
+    /* XXH3's 128 bits, canonical. */
+    void (*digest)(const void *data, size_t len, uint8_t out[16]);
 } sf_wloops;
+
+void sf_wdigest_plain(const void *data, size_t len, uint8_t out[16]);
+void sf_wdigest_avx2(const void *data, size_t len, uint8_t out[16]); /* where the build is for x86-64 */
 
 const sf_wloops *sf_wloops_at(int i); /* 0 is plain; NULL: the machine or the build hasn't got it */
 const sf_wloops *sf_wloops_best(void);
@@ -78,7 +112,7 @@ size_t sf_wlayout_offset(const sf_wlayout *l, int block);
  * the digests of the units make up the hash, which so doesn't depend on the number of threads. */
 typedef struct sf_wunit {
     int inst, block, blocks;
-    char digest[65];
+    uint8_t digest[16]; /* XXH3's 128 bits of the packed bytes */
 } sf_wunit;
 
 struct sf_weights {
@@ -102,26 +136,31 @@ size_t sf_winst_round(const sf_weights *w, size_t n); /* up to the alignment of 
  * padding. In every format a slot's rows are numbered as SF_W_BF16 packs them: alternating parts in blocks of
  * 16 rows. */
 int sf_wrow_locate(const sf_weight_desc *d, int slot_row, int *row);
-/* One of those rows, or zeros where it is padding, as bf16: `count` elements from `from` on, then zeros up to
+/* Row x->row[i], or zeros where it is padding, as bf16: `count` elements from `from` on, then zeros up to
  * out [padded]. Checks that the values are finite. */
-SF_CHECKED sf_code sf_wrow_bf16(const sf_wsource *s, const sf_winst *w, int row, int from, int count,
-                                int padded, uint16_t *out, sf_err *err);
+SF_CHECKED sf_code sf_wrow_bf16(const sf_wsource *s, const sf_winst *w, const sf_wrows *x, int i, int from,
+                                int count, int padded, uint16_t *out, sf_err *err);
 /* Errors: SF_UNSUPPORTED for a format the loader doesn't know. */
 SF_CHECKED sf_code sf_wformat_layout(const sf_weight_desc *d, sf_wlayout *out, sf_err *err);
 /* Reads and packs blocks block .. block+blocks-1 to dst (their bytes by sf_wlayout_offset; 64-byte aligned).
  */
-SF_CHECKED sf_code sf_wformat_pack(const sf_wsource *s, const sf_winst *w, int block, int blocks,
+SF_CHECKED sf_code sf_wformat_pack(const sf_wsource *s, const sf_winst *w, int block, int blocks, sf_wrows *x,
                                    uint8_t *dst, sf_err *err);
 
 /* SF_W_BF16_MMA's share of the two; a block is SF_PACK_STEP columns of a group of tiles. */
 void sf_wmma_layout(const sf_weight_desc *d, sf_wlayout *out);
-SF_CHECKED sf_code sf_wmma_pack(const sf_wsource *s, const sf_winst *w, int block, uint8_t *dst, sf_err *err);
+SF_CHECKED sf_code sf_wmma_pack(const sf_wsource *s, const sf_winst *w, int block, int blocks, sf_wrows *x,
+                                uint8_t *dst, sf_err *err);
 
 /* sf_weights_check_metadata of a config.json. */
 SF_CHECKED sf_code sf_weights_check_config(const sf_plan *plan, const sf_hf_config *c, sf_err *err);
 /* Fills the parts of every instance and checks types and shapes; a tensor of the file that no slot uses is an
  * error. */
 SF_CHECKED sf_code sf_weights_find_tensors(const sf_wsource *s, sf_winst *insts, int n_insts, sf_err *err);
+/* n bytes of a tensor, from byte `offset` of its own, by reading the file: one that has been cut since it was
+ * mapped is an error (SF_IO) and no signal. */
+SF_CHECKED sf_code sf_wfile_read(const sf_wfile *f, const sf_gguf_tensor *t, uint64_t offset, size_t n,
+                                 uint8_t *out, sf_err *err);
 
 sf_wsource sf_wsource_file(const sf_plan *plan, sf_wfile file);
 sf_wsource sf_wsource_gguf(const sf_plan *plan, const sf_gguf *g);

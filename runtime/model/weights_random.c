@@ -33,14 +33,22 @@ static shape shape_of(const sf_plan *plan, int slot) {
                    (float)(UNIT / sqrt((double)d->k))}; /* IEEE's square root: rounded correctly everywhere */
 }
 
-static sf_code read_random(const sf_wsource *s, const sf_winst *w, int row, int from, int count, float *out,
-                           sf_err *err) {
-    (void)err;
+static void draw(const sf_wsource *s, const sf_winst *w, int row, int from, int count, float *out) {
     assert(from % 2 == 0);
     const uint32_t key[2] = {(uint32_t)s->seed, (uint32_t)(s->seed >> 32)};
     const uint32_t counter[4] = {(uint32_t)from / 2, (uint32_t)row, (uint32_t)w->slot, (uint32_t)w->layer};
     const shape sh = shape_of(s->plan, w->slot);
     sf_wloops_best()->draw(counter, key, sh.mean, sh.scale, count, out);
+}
+
+static void read_random(const sf_wsource *s, const sf_winst *w, const sf_wrows *x, int i, int from, int count,
+                        float *out) {
+    draw(s, w, x->row[i], from, count, out);
+}
+
+static sf_code vector_random(const sf_wsource *s, const sf_winst *w, sf_wrows *x, float *out, sf_err *err) {
+    (void)x, (void)err;
+    draw(s, w, 0, 0, w->desc->k, out);
     return SF_OK;
 }
 
@@ -50,5 +58,6 @@ static sf_code not_finite(const sf_wsource *s, const sf_winst *w, int row, sf_er
 }
 
 sf_wsource sf_wsource_random(const sf_plan *plan, uint64_t seed) {
-    return (sf_wsource){.plan = plan, .read = read_random, .not_finite = not_finite, .seed = seed};
+    return (sf_wsource){
+        .plan = plan, .read = read_random, .vector = vector_random, .not_finite = not_finite, .seed = seed};
 }

@@ -1,15 +1,10 @@
-/* A checkpoint as a source of rows, whatever its format: which tensors make up a slot, and where a row of the
- * slot lies in them. */
+/* Which tensors of a checkpoint make up a slot, whatever its format: found, their shapes and types checked.
+ */
 #include "model/weights_priv.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* About a tensor of the file. */
-#define FAIL_OF(f, t, code, fmt, ...)                                                                        \
-    SF_FAIL_AT(err, code, ((sf_loc){(f)->path, 0, 0}), "%stensor %s" fmt, (f)->label((f)->file, t),          \
-               (t)->name, __VA_ARGS__)
 
 /* The canonical name, its %d replaced by the layer. */
 static void canonical_name(const char *pattern, int layer, char out[SF_WNAME_SIZE]) {
@@ -50,19 +45,19 @@ static sf_code check_tensor(const sf_wfile *f, const sf_weight_desc *d, const sf
         char found[96], expected[48];
         shape_text(t, found);
         expected_text(d, part, expected);
-        return FAIL_OF(f, t, SF_FORMAT, " is %s %s, expected %s", found, sf_ggml_type_name(t->type),
-                       expected);
+        return SF_WFILE_FAIL(f, t, SF_FORMAT, " is %s %s, expected %s", found, sf_ggml_type_name(t->type),
+                             expected);
     }
     if (!sf_ggml_type_readable(t->type)) {
-        return FAIL_OF(
+        return SF_WFILE_FAIL(
             f, t, SF_UNSUPPORTED,
             " is %s (%u), expected F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K or Q6_K",
             sf_ggml_type_name(t->type), t->type);
     }
     bool plain = t->type == SF_GGML_F32 || t->type == SF_GGML_F16 || t->type == SF_GGML_BF16;
     if (is_vector(d) && !plain) {
-        return FAIL_OF(f, t, SF_UNSUPPORTED, " is %s, expected F32, F16 or BF16 for a vector",
-                       sf_ggml_type_name(t->type));
+        return SF_WFILE_FAIL(f, t, SF_UNSUPPORTED, " is %s, expected F32, F16 or BF16 for a vector",
+                             sf_ggml_type_name(t->type));
     }
     return SF_OK;
 }
@@ -112,47 +107,8 @@ sf_code sf_weights_find_tensors(const sf_wsource *s, sf_winst *insts, int n_inst
         if (used[i]) continue;
         if (f->surplus) rc = f->surplus(s, t, &harmless, err);
         if (rc == SF_OK && !harmless)
-            rc = FAIL_OF(f, t, SF_UNSUPPORTED, " has no place in model %s", s->plan->model.name);
+            rc = SF_WFILE_FAIL(f, t, SF_UNSUPPORTED, " has no place in model %s", s->plan->model.name);
     }
     free(used);
     return rc;
-}
-
-/* The kernels want the rows of a head of q and k as halves: i and i + head_dim/2 are a rotary pair. */
-static int source_row(const sf_wsource *s, const sf_wpart *p, int row) {
-    if (p->role == SF_ROLE_PLAIN || !s->file.neighbours) return row;
-    int dim = s->plan->model.head_dim, in_head = row % dim, half = dim / 2;
-    return row - in_head + (in_head < half ? 2 * in_head : 2 * (in_head - half) + 1);
-}
-
-/* A packed row (of a vector: an element) in the checkpoint. */
-static const sf_gguf_tensor *locate(const sf_wsource *s, const sf_winst *w, int packed, int *row) {
-    int part = sf_wrow_locate(w->desc, packed, row);
-    *row = source_row(s, &w->desc->parts[part], *row);
-    return w->parts[part];
-}
-
-static sf_code read_file(const sf_wsource *s, const sf_winst *w, int row, int from, int count, float *out,
-                         sf_err *err) {
-    int at = 0;
-    if (!is_vector(w->desc)) {
-        const sf_gguf_tensor *t = locate(s, w, row, &at);
-        return sf_gguf_dequant(t, (uint64_t)at, (uint64_t)from, (uint64_t)count, out, err);
-    }
-    for (int i = 0; i < count; i++) {
-        const sf_gguf_tensor *t = locate(s, w, from + i, &at);
-        SF_TRY(sf_gguf_dequant(t, 0, (uint64_t)at, 1, &out[i], err));
-    }
-    return SF_OK;
-}
-
-static sf_code not_finite(const sf_wsource *s, const sf_winst *w, int row, sf_err *err) {
-    int at = 0;
-    const sf_gguf_tensor *t = locate(s, w, row, &at);
-    if (is_vector(w->desc)) return FAIL_OF(&s->file, t, SF_FORMAT, ": element %d is not finite", at);
-    return FAIL_OF(&s->file, t, SF_FORMAT, ": row %d has a value that is not finite in bf16", at);
-}
-
-sf_wsource sf_wsource_file(const sf_plan *plan, sf_wfile file) {
-    return (sf_wsource){.plan = plan, .read = read_file, .not_finite = not_finite, .file = file};
 }

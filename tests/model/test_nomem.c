@@ -196,7 +196,7 @@ static void loading_weights(void **state) {
     for (int threads = 1; threads <= 2; threads++) {
         assert_int_equal(sf_pool_create(threads, &c.pool, NULL), SF_OK);
         assert_int_equal(step_weights(&c, NULL), SF_OK);
-        assert_true(each_allocation(step_weights, &c) > 20);
+        assert_true(each_allocation(step_weights, &c) >= 6);
         sf_pool_destroy(c.pool);
     }
     sf_gguf_close(g);
@@ -216,7 +216,7 @@ static void loading_weights_from_safetensors(void **state) {
     c.config = config;
     assert_int_equal(sf_pool_create(2, &c.pool, NULL), SF_OK);
     assert_int_equal(step_weights(&c, NULL), SF_OK);
-    assert_true(each_allocation(step_weights, &c) > 20);
+    assert_true(each_allocation(step_weights, &c) >= 6);
     sf_pool_destroy(c.pool);
     sf_hf_config_close(config);
     sf_safetensors_close(st);
@@ -250,7 +250,7 @@ static void drawing_weights(void **state) {
     load_ctx c = {.plan = &tiny_plan};
     assert_int_equal(sf_pool_create(2, &c.pool, NULL), SF_OK);
     assert_int_equal(step_weights(&c, NULL), SF_OK);
-    assert_true(each_allocation(step_weights, &c) > 20);
+    assert_true(each_allocation(step_weights, &c) >= 6);
     sf_pool_destroy(c.pool);
 }
 
@@ -267,7 +267,7 @@ static void sending_weights_to_a_sink(void **state) {
         load_ctx c = {.plan = &plan, .g = g, .sink = true};
         assert_int_equal(sf_pool_create(threads, &c.pool, NULL), SF_OK);
         assert_int_equal(step_weights(&c, NULL), SF_OK);
-        assert_true(each_allocation(step_weights, &c) > 20);
+        assert_true(each_allocation(step_weights, &c) >= 6);
         sf_pool_destroy(c.pool);
     }
     sf_gguf_close(g);

@@ -110,11 +110,103 @@ static void draws_are_the_same_in_every_form(void **state) {
     each_form(check_draw);
 }
 
+/* Every bf16 value there is, at every address modulo 2 and with every remainder of 16. */
+static void check_operands(const sf_wloops *form) {
+    static uint8_t bytes[2 * 65536 + 1];
+    static uint16_t out[65537];
+    for (int shift = 0; shift < 2; shift++) {
+        for (int rest = 0; rest < 16; rest++) {
+            const int count = 0x7f80 - rest; /* the finite ones of one sign */
+            for (int sign = 0; sign < 2; sign++) {
+                for (int i = 0; i < count; i++) {
+                    const uint16_t b = (uint16_t)(i | sign << 15);
+                    memcpy(bytes + shift + 2 * i, &b, sizeof b);
+                }
+                out[count] = 0x1234;
+                assert_true(form->operands(bytes + shift, count, out));
+                assert_int_equal(out[count], 0x1234);
+                for (int i = 0; i < count; i++) {
+                    const float value = sf_bf16_to_f32((uint16_t)(i | sign << 15));
+                    if (out[i] != sf_bf16_operand(value)) fail_msg("%d of sign %d is %x", i, sign, out[i]);
+                }
+            }
+        }
+    }
+}
+
+static void bf16_of_a_file_becomes_operands_in_every_form(void **state) {
+    (void)state;
+    each_form(check_operands);
+}
+
+static void check_transpose(const sf_wloops *form) {
+    enum { PAIRS = 37 };
+    static uint8_t bytes[SF_LANES][4 * PAIRS + 1];
+    const uint8_t *rows[SF_LANES];
+    uint16_t out[PAIRS + 1][SF_LANES][2];
+    for (int lane = 0; lane < SF_LANES; lane++) {
+        rows[lane] = bytes[lane] + lane % 2; /* odd addresses too */
+        for (int k = 0; k < 2 * PAIRS; k++) {
+            const uint16_t b = sf_bf16_from_f32(some_float((uint32_t)(lane * 1000 + k)) * 0x1p-2f);
+            memcpy(bytes[lane] + lane % 2 + 2 * k, &b, sizeof b);
+        }
+    }
+    for (int pairs = 0; pairs <= PAIRS; pairs++) {
+        memset(out, 0x5a, sizeof out);
+        assert_true(form->transpose(rows, pairs, (uint8_t *)out));
+        for (int lane = 0; lane < SF_LANES; lane++) {
+            for (int k = 0; k < 2 * pairs; k++) {
+                uint16_t b;
+                memcpy(&b, rows[lane] + 2 * k, sizeof b);
+                assert_int_equal(out[k / 2][lane][k % 2], sf_bf16_operand(sf_bf16_to_f32(b)));
+            }
+            assert_int_equal(out[pairs][lane][0], 0x5a5a); /* nothing behind */
+        }
+    }
+    for (int at = 0; at < SF_LANES * 2 * PAIRS; at++) { /* an infinity or NaN at every place */
+        uint8_t *p = bytes[at % SF_LANES] + at % SF_LANES % 2 + 2 * (at / SF_LANES), was[2];
+        const uint16_t bad = at % 3 ? 0xff80 : 0x7fc1;
+        memcpy(was, p, 2);
+        memcpy(p, &bad, 2);
+        assert_false(form->transpose(rows, PAIRS, (uint8_t *)out));
+        assert_false(form->operands(rows[at % SF_LANES], 2 * PAIRS, (uint16_t *)out));
+        memcpy(p, was, 2);
+    }
+}
+
+static void rows_of_bf16_become_columns_in_every_form(void **state) {
+    (void)state;
+    each_form(check_transpose);
+}
+
+/* Against PyPI's xxhash. */
+static void check_digest(const sf_wloops *form) {
+    static const uint8_t none[16] = {0x99, 0xaa, 0x06, 0xd3, 0x01, 0x47, 0x98, 0xd8,
+                                     0x60, 0x01, 0xc3, 0x24, 0x46, 0x8d, 0x49, 0x7f};
+    static const uint8_t some[16] = {0xe8, 0x14, 0x57, 0x3b, 0x3d, 0xb7, 0x86, 0xc4,
+                                     0xed, 0x01, 0x46, 0x26, 0x6d, 0x13, 0x8b, 0xd8};
+    uint8_t bytes[5000], out[16];
+    for (int i = 0; i < 5000; i++)
+        bytes[i] = (uint8_t)(i * 7 + (i >> 8));
+    form->digest(bytes, 0, out);
+    assert_memory_equal(out, none, 16);
+    form->digest(bytes, sizeof bytes, out);
+    assert_memory_equal(out, some, 16);
+}
+
+static void digests_are_xxh3s_in_every_form(void **state) {
+    (void)state;
+    each_form(check_digest);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rounding_is_the_same_in_every_form),
         cmocka_unit_test(a_value_that_is_not_finite_is_seen_at_every_place),
         cmocka_unit_test(draws_are_the_same_in_every_form),
+        cmocka_unit_test(bf16_of_a_file_becomes_operands_in_every_form),
+        cmocka_unit_test(rows_of_bf16_become_columns_in_every_form),
+        cmocka_unit_test(digests_are_xxh3s_in_every_form),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

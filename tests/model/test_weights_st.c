@@ -218,6 +218,40 @@ static void values_that_are_not_finite_are_named(void **state) {
                  SF_FORMAT, "tensor model.layers.1.input_layernorm.weight: element 4 is not finite");
 }
 
+/* The file loses its end between opening and loading: no signal, and the tensor is named. */
+static void a_file_that_is_cut_while_it_is_open_is_an_error(void **state) {
+    (void)state;
+    const sf_plan plan = tiny_st_plan();
+    const tiny_st_change none = {0};
+    char dir[64], path[80], msg[600], want[600];
+    st_directory(dir);
+    snprintf(path, sizeof path, "%s/cut.safetensors", dir);
+    gm m = tiny_st_file(&none);
+    size_t len = m.len;
+    st_save(dir, "cut.safetensors", m);
+    for (int threads = 1; threads <= 2; threads++) {
+        sf_safetensors *st = NULL;
+        sf_weights *w = NULL;
+        sf_err err = {0};
+        if (sf_safetensors_open(path, &st, &err) != SF_OK) fail_msg("%s", err.msg);
+        assert_int_equal(load_open(&plan, st, TINY_CONFIG, threads, &w, &err), SF_OK);
+        sf_weights_destroy(w);
+        w = NULL;
+        assert_int_equal(truncate(path, (off_t)len - 100), 0); /* inside the last tensor, of 560 bytes */
+        assert_int_equal(load_open(&plan, st, TINY_CONFIG, threads, &w, &err), SF_IO);
+        snprintf(want, sizeof want,
+                 "%s: tensor model.layers.1.mlp.down_proj.weight: the file now ends at byte 460 of its 560 "
+                 "(it has "
+                 "been cut)",
+                 path);
+        assert_string_equal(sf_err_format(&err, msg, sizeof msg), want);
+        assert_int_equal(truncate(path, (off_t)len), 0);
+        assert_null(w);
+        sf_safetensors_close(st);
+    }
+    st_remove(dir);
+}
+
 /* A plan whose head is the embedding. */
 static sf_plan tied_plan(void) {
     sf_plan plan = tiny_st_plan();
@@ -272,6 +306,7 @@ int main(void) {
         cmocka_unit_test(a_tensor_without_a_place_is_named),
         cmocka_unit_test(frequencies_of_rope_may_be_there),
         cmocka_unit_test(values_that_are_not_finite_are_named),
+        cmocka_unit_test(a_file_that_is_cut_while_it_is_open_is_an_error),
         cmocka_unit_test(a_tied_head_may_be_absent),
         cmocka_unit_test(a_tied_head_that_is_there_must_be_the_embedding),
         cmocka_unit_test(a_head_of_its_own_must_be_there),
