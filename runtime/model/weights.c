@@ -42,11 +42,30 @@ typedef struct job {
     sf_err err; /* its error */
 } job;
 
+/* Whether the sink draws such weights itself. */
+static bool sink_draws(const sf_weights_sink *sink, const sf_wsource *source, const sf_weight_desc *d) {
+    return sink && sink->draw && source->describe && d->format == SF_W_BF16_MMA;
+}
+
+static sf_code draw_unit(const job *j, const sf_winst *inst, int part, size_t from, size_t bytes,
+                         uint8_t *digest, sf_err *err) {
+    sf_wdraw what;
+    const void *data = NULL;
+    j->source->describe(j->source, inst, &what);
+    SF_TRY(j->sink->draw(j->sink->ctx, part, inst->offset + from, &what, from, bytes, &data, err));
+    sf_wloops_best()->digest(data, bytes, digest);
+    return SF_OK;
+}
+
 static sf_code do_unit(job *j, sf_wunit *u, int part, size_t *bytes, sf_err *err) {
     const sf_winst *inst = &j->w->insts[u->inst];
     sf_wlayout l;
     SF_TRY(sf_wformat_layout(inst->desc, &l, err));
     size_t from = sf_wlayout_offset(&l, u->block), to = sf_wlayout_offset(&l, u->block + u->blocks);
+    if (sink_draws(j->sink, j->source, inst->desc)) { /* whole tiles: nothing is padded behind them */
+        *bytes = to - from;
+        return draw_unit(j, inst, part, from, *bytes, u->digest, err);
+    }
     uint8_t *dst = j->sink ? j->staging + (size_t)part * j->stride : j->w->data + inst->offset + from;
     SF_TRY(sf_wformat_pack(j->source, inst, u->block, u->blocks, &j->rows[part], dst, err));
     sf_wloops_best()->digest(dst, to - from, u->digest);
@@ -114,6 +133,13 @@ static sf_code run_job(job *j, sf_pool *pool, bool progress, sf_err *err) {
     return j->err.code;
 }
 
+static bool draws(const sf_weights *w, const sf_wsource *source, const sf_weights_sink *sink) {
+    bool any = false;
+    for (int i = 0; i < w->plan->n_weights; i++)
+        any = any || sink_draws(sink, source, &w->plan->weights[i]);
+    return any;
+}
+
 static sf_code fill(sf_weights *w, const sf_wsource *source, sf_pool *pool, bool progress,
                     const sf_weights_sink *sink, sf_err *err) {
     job j = {.w = w, .source = source, .sink = sink, .bad_unit = -1};
@@ -126,7 +152,7 @@ static sf_code fill(sf_weights *w, const sf_wsource *source, sf_pool *pool, bool
     size_t size = (size_t)sf_pool_threads(pool) * j.stride;
     j.staging = aligned_alloc(PAGE, size);
     if (!j.staging) return SF_FAIL(err, SF_NOMEM, "no memory for %zu bytes to pack weights in", size);
-    sf_code rc = sink->begin(sink->ctx, w->bytes, err);
+    sf_code rc = sink->begin(sink->ctx, w->bytes, draws(w, source, sink), err);
     if (rc == SF_OK) rc = run_job(&j, pool, progress, err);
     free(j.staging);
     return rc;

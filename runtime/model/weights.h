@@ -8,6 +8,7 @@
 #include "model/gguf.h"
 #include "model/hf_config.h"
 #include "model/safetensors.h"
+#include "model/weights_draw.h"
 
 typedef struct sf_weights sf_weights;
 
@@ -15,13 +16,19 @@ typedef struct sf_weights sf_weights;
  */
 typedef struct sf_weights_sink {
     void *ctx;
-    /* Called once, before the first put: the size of all weights together. */
-    SF_CHECKED sf_code (*begin)(void *ctx, size_t bytes, sf_err *err);
-    /* `bytes` bytes at `offset`, both multiples of 64; every byte of the memory comes exactly once, in no
-     * particular order, mostly 1 to 2 MB at a time. Thread: any of the pool's, several at once, each with its
-     * own part (0..threads-1). `data` (64-byte aligned) may be overwritten after the return. */
+    /* Called once, before anything else: the size of all weights together, and whether draw will be called.
+     */
+    SF_CHECKED sf_code (*begin)(void *ctx, size_t bytes, bool draws, sf_err *err);
+    /* `bytes` bytes at `offset`, both multiples of 64; every byte of the memory comes exactly once (by put or
+     * draw), in no particular order, mostly 1 to 2 MB at a time. Thread: any of the pool's, several at once,
+     * each with its own part (0..threads-1). `data` (64-byte aligned) may be overwritten after the return. */
     SF_CHECKED sf_code (*put)(void *ctx, int part, size_t offset, const void *data, size_t bytes,
                               sf_err *err);
+    /* NULL, or instead of put for random weights in SF_W_BF16_MMA: writes what sf_wdraw_lane gives for bytes
+     * first .. first + bytes - 1 of `what` (multiples of 512) to the same bytes of memory as put would, and
+     * lets *data point to a copy, the sink's, until the part's next call. */
+    SF_CHECKED sf_code (*draw)(void *ctx, int part, size_t offset, const sf_wdraw *what, size_t first,
+                               size_t bytes, const void **data, sf_err *err);
 } sf_weights_sink;
 
 /* Loads every weight slot of the plan: matrices rounded to bf16 (nearest even, sf_bf16_operand) and packed as

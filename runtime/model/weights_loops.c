@@ -4,15 +4,13 @@
 
 #include "base/bf16.h"
 #include "base/philox.h"
+#include "model/weights_draw.h"
 
 #include <string.h>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
-
-/* z = (2 s - 4 * 65535) / its deviation, s the sum of four uniform 16-bit numbers (Irwin-Hall). */
-#define CENTRE 262140
 
 /* Returns whether all are finite: 0x80 added to an exponent of all ones carries into bit 15. Simple loops,
  * which compilers vectorise. */
@@ -52,19 +50,14 @@ static bool transpose_plain(const uint8_t *const rows[SF_LANES], int pairs, uint
     return finite;
 }
 
-static float value(float mean, float scale, uint32_t a, uint32_t b) {
-    int32_t sum = (int32_t)((a & 0xffff) + (a >> 16) + (b & 0xffff) + (b >> 16));
-    return mean + scale * (float)(2 * sum - CENTRE);
-}
-
 static void draw_plain(const uint32_t counter[4], const uint32_t key[2], float mean, float scale, int count,
                        float *restrict out) {
     for (int i = 0; i < count; i += 2) {
         const uint32_t c[4] = {counter[0] + (uint32_t)i / 2, counter[1], counter[2], counter[3]};
         uint32_t r[4];
         sf_philox4x32(c, key, r);
-        out[i] = value(mean, scale, r[0], r[1]);
-        if (i + 1 < count) out[i + 1] = value(mean, scale, r[2], r[3]);
+        out[i] = sf_wdraw_value(mean, scale, r[0], r[1]);
+        if (i + 1 < count) out[i + 1] = sf_wdraw_value(mean, scale, r[2], r[3]);
     }
 }
 
@@ -168,7 +161,7 @@ __attribute__((target("avx2"))) static void draw_avx2(const uint32_t counter[4],
         philox_avx2(c, key);
         const __m256i sum =
             _mm256_add_epi32(halves_sum(alternate(c[0], c[2])), halves_sum(alternate(c[1], c[3])));
-        const __m256i z = _mm256_sub_epi32(_mm256_add_epi32(sum, sum), _mm256_set1_epi32(CENTRE));
+        const __m256i z = _mm256_sub_epi32(_mm256_add_epi32(sum, sum), _mm256_set1_epi32(SF_WDRAW_CENTRE));
         const __m256 scaled = _mm256_mul_ps(_mm256_set1_ps(scale), _mm256_cvtepi32_ps(z));
         _mm256_storeu_ps(out + i, _mm256_add_ps(_mm256_set1_ps(mean), scaled));
     }

@@ -68,6 +68,8 @@ struct sf_wsource {
     /* Fills err for a value, in that row (of a vector: that element), that the format can't hold as a finite
      * number. */
     sf_code (*not_finite)(const sf_wsource *s, const sf_winst *w, int row, sf_err *err);
+    /* Fills what a sink needs to draw a matrix itself; NULL: these are no random weights. */
+    void (*describe)(const sf_wsource *s, const sf_winst *w, sf_wdraw *out);
     sf_wfile file; /* checkpoint */
     uint64_t seed; /* random */
 };

@@ -57,7 +57,25 @@ static sf_code not_finite(const sf_wsource *s, const sf_winst *w, int row, sf_er
     return SF_FAIL(err, SF_INVALID, "random weight %s, row %d: not finite", w->desc->name, row);
 }
 
+static void describe(const sf_wsource *s, const sf_winst *w, sf_wdraw *out) {
+    const sf_weight_desc *d = w->desc;
+    const shape sh = shape_of(s->plan, w->slot);
+    *out = (sf_wdraw){.key = {(uint32_t)s->seed, (uint32_t)(s->seed >> 32)},
+                      .slot = (uint32_t)w->slot,
+                      .layer = (uint32_t)w->layer,
+                      .rows = d->interleave ? d->parts[0].rows : d->n,
+                      .k = d->k,
+                      .interleave = d->interleave,
+                      .tile = d->tile,
+                      .mean = sh.mean,
+                      .scale = sh.scale};
+}
+
 sf_wsource sf_wsource_random(const sf_plan *plan, uint64_t seed) {
-    return (sf_wsource){
-        .plan = plan, .read = read_random, .vector = vector_random, .not_finite = not_finite, .seed = seed};
+    return (sf_wsource){.plan = plan,
+                        .read = read_random,
+                        .vector = vector_random,
+                        .not_finite = not_finite,
+                        .describe = describe,
+                        .seed = seed};
 }

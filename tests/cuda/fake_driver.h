@@ -1,5 +1,5 @@
-/* A driver whose GPU is host memory: copies are done, kernels are only counted, and any call can be made to
- * fail. */
+/* A driver whose GPU is host memory: copies are done, kernels are only counted but for the one that draws
+ * weights, and any call can be made to fail. */
 #ifndef SF_TESTS_CUDA_FAKE_DRIVER_H
 #define SF_TESTS_CUDA_FAKE_DRIVER_H
 
@@ -16,10 +16,14 @@ typedef struct fake_driver {
     unsigned grids[FAKE_LAUNCHES_MAX]; /* of launches and captured launches */
     double graph_ms, eager_ms;         /* what a timed run is said to take */
     bool last_was_graph;
+    size_t drawn;  /* bytes by FAKE_DRAW */
     CUresult wait; /* what waiting for an event answers */
 } fake_driver;
 
 extern fake_driver fake;
+
+/* The function whose launches draw weights on the host: the parameters of device/cuda/draw.cu. */
+#define FAKE_DRAW ((CUfunction)(uintptr_t)&fake.drawn)
 
 /* Clears `fake` and fills the functions that the device uses. */
 void fake_driver_init(sf_cu *cu, size_t memory);

@@ -97,6 +97,7 @@ static sf_cuda *make(size_t memory) {
     for (int i = 0; i < KERNELS; i++)
         d->kernels[i] = (sf_cuda_kernel){.name = "k", .launch = {.grid = 100, .threads = 32}};
     d->kernels[K_SAMPLE].launch.row_blocks = 8;
+    d->drawing = (sf_cuda_kernel){.name = "draw", .fn = FAKE_DRAW, .launch = {.grid = 1, .threads = 256}};
     d->kernels[K_ATTENTION].launch.workspace = 4096;
     return d;
 }
@@ -221,6 +222,30 @@ static void weights_lie_where_the_kernels_look(void **state) {
     assert_true(norm > 0.5f && norm < 1.5f);             /* norms are 1 + N(0, 0.01) */
 }
 
+static void random_weights_are_drawn_on_the_gpu_as_on_the_host(void **state) {
+    (void)state;
+    sf_weights *host = NULL;
+    sf_pool *pool = NULL;
+    sf_err err = {.msg = ""};
+    size_t matrices = 0;
+    assert_int_equal(sf_pool_create(1, &pool, &err), SF_OK);
+    assert_int_equal(sf_weights_random(&plan, 7, pool, false, NULL, &host, &err), SF_OK);
+    sf_pool_destroy(pool);
+    for (int slot = 0; slot < plan.n_weights; slot++) {
+        const sf_weight_desc *w = &plan.weights[slot];
+        const size_t bytes = w->format == SF_W_F32 ? sizeof(float) * HIDDEN : (size_t)w->n * HIDDEN * 2;
+        for (int layer = 0; layer < (w->per_layer ? LAYERS : 1); layer++) {
+            const size_t at = sf_weights_offset(loaded, slot, layer);
+            assert_memory_equal((const char *)(uintptr_t)device->weights + at,
+                                sf_weights_get(host, slot, layer), bytes);
+            matrices += w->format == SF_W_F32 ? 0 : bytes;
+        }
+    }
+    assert_int_equal(fake.drawn, matrices);
+    assert_string_equal(sf_weights_hash(loaded), sf_weights_hash(host));
+    sf_weights_destroy(host);
+}
+
 static void two_passes_fly_and_come_back_in_order(void **state) {
     (void)state;
     made a, b, c;
@@ -312,6 +337,13 @@ static void weights_outside_the_memory_taken_are_refused(void **state) {
     assert_fails(sink.put(sink.ctx, 0, end - 32, data, 64, &err), &err, SF_INVALID, "of weights at");
     assert_fails(sink.put(sink.ctx, 2, 0, data, 64, &err), &err, SF_INVALID, "by part 2");
     assert_fails(sink.put(sink.ctx, -1, 0, data, 64, &err), &err, SF_INVALID, "by part -1");
+    const sf_wdraw what = {.rows = 16, .k = 64, .tile = 1};
+    const void *drawn = NULL;
+    assert_fails(sink.draw(sink.ctx, 0, end, &what, 0, 512, &drawn, &err), &err, SF_INVALID, "of weights at");
+    assert_fails(sink.draw(sink.ctx, 2, 0, &what, 0, 512, &drawn, &err), &err, SF_INVALID, "by part 2");
+    assert_fails(sink.draw(sink.ctx, 0, 0, &what, 0, (size_t)1 << 40, &drawn, &err), &err, SF_INVALID,
+                 "to draw at once");
+    assert_null(drawn);
 }
 
 #define ON_DEVICE(test) cmocka_unit_test_setup_teardown(test, open_device, close_device)
@@ -321,6 +353,7 @@ int main(void) {
         ON_DEVICE(a_steady_pass_is_one_launch_and_takes_no_memory),
         ON_DEVICE(fewer_rows_get_fewer_blocks),
         ON_DEVICE(weights_lie_where_the_kernels_look),
+        ON_DEVICE(random_weights_are_drawn_on_the_gpu_as_on_the_host),
         ON_DEVICE(two_passes_fly_and_come_back_in_order),
         ON_DEVICE(a_pass_is_fed_by_the_one_in_flight_alone),
         ON_DEVICE(a_lost_gpu_is_told_and_stays_lost),

@@ -2,6 +2,7 @@
 #include "cuda/cuda_test.h"
 
 #include "device/cuda/build.h"
+#include "device/cuda/draw.h"
 #include "device/cuda/nvrtc.h"
 
 static sf_nvrtc nvrtc;
@@ -49,6 +50,19 @@ static void a_kernel_compiles_with_its_headers(void **state) {
     assert_true(a.seconds > 0 && !a.cached);
     sf_cubin_fini(&a);
     sf_cubin_fini(&b);
+}
+
+static void the_kernel_that_draws_weights_compiles(void **state) {
+    (void)state;
+    sf_cubin c = {0};
+    sf_err err = {.msg = ""};
+    if (!nvrtc.lib) skip();
+    if (sf_nvrtc_compile(&nvrtc, "sm_90a", &sf_cuda_draw_source, sf_cuda_draw_headers, SF_CUDA_DRAW_HEADERS,
+                         &c, &err) != SF_OK)
+        fail_msg("%s", err.msg);
+    assert_int_equal(sf_cuda_report_check(&c.report, "draw", &err), SF_OK);
+    assert_string_equal(c.report.entries[0].name, "draw");
+    sf_cubin_fini(&c);
 }
 
 static void the_build_is_told_exactly(void **state) {
@@ -162,6 +176,7 @@ static void a_kernel_that_spills_is_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_kernel_compiles_with_its_headers),
+        cmocka_unit_test(the_kernel_that_draws_weights_compiles),
         cmocka_unit_test(the_build_is_told_exactly),
         cmocka_unit_test(an_error_has_its_place_in_the_source),
         cmocka_unit_test(an_error_has_its_place_in_the_template),

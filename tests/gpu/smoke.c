@@ -1,6 +1,6 @@
 /* The CUDA layer on a real GPU: launches by block, chain, cluster and graph are compared with the host's own
- * results, every template is compiled, cached and loaded, and errors are provoked; the last of them costs the
- * process its GPU.
+ * results, random weights are drawn, every template is compiled, cached and loaded, and errors are provoked;
+ * the last of them costs the process its GPU.
  *
  * usage: sf_gpu_smoke ROOT [TEMPLATE...]     TEMPLATE: a name in templates/cuda without .cu
  * Exit: 0 all well, 1 a check fails, 77 no GPU or no NVRTC. */
@@ -11,6 +11,7 @@
 
 #include "base/progress.h"
 #include "device/cuda/block.h"
+#include "gpu/drawn.h"
 #include "gpu/kit.h"
 #include "gpu/templates.h"
 
@@ -298,6 +299,7 @@ int main(int argc, char **argv) {
     blocks_are_cheap(&k);
     chains_agree(&k);
     clusters_and_shared_memory(&k);
+    weights_are_drawn_as_on_the_host(&k);
     templates_work(&k, argv + 2, argc - 2);
     soft_errors_say_what_happened(&k);
     a_bad_launch_leaves_the_gpu_usable(&k);

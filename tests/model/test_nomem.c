@@ -83,8 +83,8 @@ static sf_code step_open(void *ctx, sf_err *err) {
 }
 
 /* A sink that needs no memory: it only counts. */
-static sf_code sink_begin(void *ctx, size_t bytes, sf_err *err) {
-    (void)err;
+static sf_code sink_begin(void *ctx, size_t bytes, bool draws, sf_err *err) {
+    (void)draws, (void)err;
     atomic_store((atomic_size_t *)ctx, bytes);
     return SF_OK;
 }
@@ -108,7 +108,7 @@ typedef struct load_ctx {
 static sf_code step_weights(void *ctx, sf_err *err) {
     load_ctx *c = ctx;
     atomic_size_t left = 0;
-    const sf_weights_sink to = {&left, sink_begin, sink_put}, *sink = c->sink ? &to : NULL;
+    const sf_weights_sink to = {&left, sink_begin, sink_put, NULL}, *sink = c->sink ? &to : NULL;
     sf_weights *w = NULL;
     sf_code rc;
     if (c->st) {

@@ -19,11 +19,17 @@ typedef struct memory {
     atomic_int inside[4]; /* puts that each part is in */
     bool begin_fails;
     int put_fails; /* the put that fails, from 1; 0: none */
+    bool draws;    /* it can draw */
+    bool asked;    /* what begin was told */
+    atomic_int drawn;
+    int draw_fails;      /* the draw that fails, from 1; 0: none */
+    uint32_t *copies[4]; /* of a part's last draw */
 } memory;
 
-static sf_code begin(void *ctx, size_t bytes, sf_err *err) {
+static sf_code begin(void *ctx, size_t bytes, bool draws, sf_err *err) {
     memory *m = ctx;
     m->begun++;
+    m->asked = draws;
     if (m->begin_fails) return SF_FAIL(err, SF_DEVICE, "no room for %zu bytes", bytes);
     m->bytes = bytes;
     m->data = calloc(bytes, 1);
@@ -50,7 +56,25 @@ static sf_code put(void *ctx, int part, size_t offset, const void *data, size_t 
     return SF_OK;
 }
 
+/* Draws as weights_draw.h says, which test_weights_draw.c holds against the host's packing. */
+static sf_code draw_unit(void *ctx, int part, size_t offset, const sf_wdraw *what, size_t first, size_t bytes,
+                         const void **data, sf_err *err) {
+    memory *m = ctx;
+    const int n = atomic_fetch_add(&m->drawn, 1) + 1;
+    if (first % 512 != 0 || bytes % 512 != 0) atomic_fetch_add(&m->bad, 1);
+    free(m->copies[part]);
+    m->copies[part] = aligned_alloc(64, bytes);
+    assert_non_null(m->copies[part]);
+    for (size_t i = 0; i < bytes / 16; i++)
+        sf_wdraw_lane(what, first / 16 + i, m->copies[part] + 4 * i);
+    *data = m->copies[part];
+    if (n == m->draw_fails) return SF_FAIL(err, SF_DEVICE, "draw %d was refused", n);
+    return put(ctx, part, offset, *data, bytes, err);
+}
+
 static void memory_fini(memory *m) {
+    for (int i = 0; i < 4; i++)
+        free(m->copies[i]);
     free(m->data);
     free(m->times);
 }
@@ -76,7 +100,7 @@ static const sf_plan wide_plan = {
 
 /* Random weights of the wide plan; sink NULL: host memory. */
 static sf_code draw(memory *m, int threads, sf_weights **out, sf_err *err) {
-    const sf_weights_sink sink = {m, begin, put};
+    const sf_weights_sink sink = {m, begin, put, m && m->draws ? draw_unit : NULL};
     sf_pool *pool = NULL;
     assert_int_equal(sf_pool_create(threads, &pool, err), SF_OK);
     if (m) m->threads = threads;
@@ -87,7 +111,7 @@ static sf_code draw(memory *m, int threads, sf_weights **out, sf_err *err) {
 
 /* The tiny checkpoint. */
 static sf_code load(const tiny_change *c, memory *m, sf_weights **out, sf_err *err) {
-    const sf_weights_sink sink = {m, begin, put};
+    const sf_weights_sink sink = {m, begin, put, m && m->draws ? draw_unit : NULL};
     gm file = tiny_file(c);
     sf_gguf *g = NULL;
     sf_pool *pool = NULL;
@@ -153,6 +177,54 @@ static void every_byte_comes_once_and_equals_the_hosts(void **state) {
         memory_fini(&m);
     }
     sf_weights_destroy(host);
+}
+
+/* The two layers of the one slot in SF_W_BF16_MMA are drawn, all else is put; the hash is of what was drawn.
+ */
+static void a_sink_draws_random_matrices_itself(void **state) {
+    (void)state;
+    sf_weights *host = NULL;
+    sf_err err = {0};
+    assert_int_equal(draw(NULL, 2, &host, &err), SF_OK);
+    for (int threads = 1; threads <= 3; threads++) {
+        memory m = {.draws = true};
+        sf_weights *w = NULL;
+        if (draw(&m, threads, &w, &err) != SF_OK) fail_msg("%s", err.msg);
+        assert_true(m.asked);
+        assert_true(m.drawn > 2 && m.puts > m.drawn);
+        expect_every_byte_once(&m, w);
+        expect_same(&wide_plan, &m, w, host);
+        assert_string_equal(sf_weights_hash(w), sf_weights_hash(host));
+        sf_weights_destroy(w);
+        memory_fini(&m);
+    }
+    sf_weights_destroy(host);
+}
+
+static void a_checkpoint_is_never_drawn(void **state) {
+    (void)state;
+    memory m = {.draws = true};
+    sf_weights *w = NULL;
+    sf_err err = {0};
+    if (load(&(tiny_change){0}, &m, &w, &err) != SF_OK) fail_msg("%s", err.msg);
+    assert_false(m.asked);
+    assert_int_equal(m.drawn, 0);
+    expect_every_byte_once(&m, w);
+    sf_weights_destroy(w);
+    memory_fini(&m);
+}
+
+static void an_error_of_draw_ends_loading(void **state) {
+    (void)state;
+    for (int threads = 1; threads <= 3; threads += 2) {
+        memory m = {.draws = true, .draw_fails = 2};
+        sf_weights *w = NULL;
+        sf_err err = {0};
+        assert_int_equal(draw(&m, threads, &w, &err), SF_DEVICE);
+        assert_string_equal(err.msg, "draw 2 was refused");
+        assert_null(w);
+        memory_fini(&m);
+    }
 }
 
 static void a_checkpoint_goes_to_the_sink_too(void **state) {
@@ -243,6 +315,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_byte_comes_once_and_equals_the_hosts),
         cmocka_unit_test(a_checkpoint_goes_to_the_sink_too),
+        cmocka_unit_test(a_sink_draws_random_matrices_itself),
+        cmocka_unit_test(a_checkpoint_is_never_drawn),
+        cmocka_unit_test(an_error_of_draw_ends_loading),
         cmocka_unit_test(an_error_of_begin_ends_loading),
         cmocka_unit_test(an_error_of_put_ends_loading),
         cmocka_unit_test(a_bad_checkpoint_never_reaches_the_sink),

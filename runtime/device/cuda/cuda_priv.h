@@ -53,6 +53,7 @@ typedef struct sf_cuda {
     size_t kv_layer_bytes, kv_page_bytes; /* of a layer's pool; of a page in it */
     const sf_weights *loaded;             /* during sf_cuda_ready: where weights lie */
     sf_cuda_stage stages[SF_CUDA_PARTS_MAX];
+    sf_cuda_kernel drawing; /* of random weights, while they are loaded */
 
     sf_cuda_block_caps caps;
     sf_cuda_flight flights[SF_CUDA_FLIGHTS];
@@ -77,6 +78,8 @@ void sf_cuda_memory_close(sf_cuda *d);
 
 SF_CHECKED sf_code sf_cuda_kernels_open(sf_cuda *d, sf_err *err);
 void sf_cuda_kernels_close(sf_cuda *d);
+/* The kernel that draws random weights; it enters no fingerprint: the weights' hash tells what it drew. */
+SF_CHECKED sf_code sf_cuda_drawing_open(sf_cuda *d, sf_err *err);
 
 SF_CHECKED sf_code sf_cuda_shapes_open(sf_cuda *d, sf_err *err);
 void sf_cuda_shapes_close(sf_cuda *d);

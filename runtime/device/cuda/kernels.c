@@ -1,4 +1,4 @@
-/* The plan's kernels, compiled and loaded. */
+/* The plan's kernels, compiled and loaded, and the one that draws random weights. */
 #include "device/cuda/cuda_priv.h"
 
 #include <stdio.h>
@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/progress.h"
 #include "device/cuda/build.h"
+#include "device/cuda/draw.h"
 
 typedef struct sources {
     sf_cuda_source *list;
@@ -59,19 +60,20 @@ static sf_code identify(sf_cuda *d, const sources *s, sf_err *err) {
     return rc;
 }
 
-static sf_code compile(sf_cuda *d, const sources *s, sf_err *err) {
-    const sf_plan *p = d->base.plan;
+/* Through the disk cache. */
+static sf_code compile(sf_cuda *d, const sf_cuda_header *headers, int n_headers, const sf_cuda_source *list,
+                       int n, sf_cubin *out, sf_err *err) {
     sf_cubin_cache *cache = NULL;
     const double t0 = sf_now_s();
     SF_TRY(sf_cubin_cache_create(d->cfg.cache, &cache, err));
-    const sf_cuda_build b = {&d->nvrtc, cache, d->gpu.arch, s->headers, p->n_headers, d->cfg.threads};
-    const sf_code rc = sf_cuda_build_all(&b, s->list, p->n_kernels, s->cubins, err);
+    const sf_cuda_build b = {&d->nvrtc, cache, d->gpu.arch, headers, n_headers, d->cfg.threads};
+    const sf_code rc = sf_cuda_build_all(&b, list, n, out, err);
     const char *note = sf_cubin_cache_note_take(cache);
     if (note) snprintf(d->start.note, sizeof d->start.note, "%s", note);
-    d->start.kernels = p->n_kernels;
-    d->start.cached = sf_cubin_cache_stats_get(cache).hits;
+    d->start.kernels += n;
+    d->start.cached += sf_cubin_cache_stats_get(cache).hits;
     sf_cubin_cache_destroy(cache);
-    d->start.compile_s = sf_now_s() - t0;
+    d->start.compile_s += sf_now_s() - t0;
     return rc;
 }
 
@@ -86,11 +88,22 @@ static sf_code load(sf_cuda *d, const sources *s, sf_err *err) {
 
 sf_code sf_cuda_kernels_open(sf_cuda *d, sf_err *err) {
     sources s = {0};
-    sf_code rc = sources_make(d->base.plan, &s, err);
-    if (rc == SF_OK) rc = compile(d, &s, err);
+    const sf_plan *p = d->base.plan;
+    sf_code rc = sources_make(p, &s, err);
+    if (rc == SF_OK) rc = compile(d, s.headers, p->n_headers, s.list, p->n_kernels, s.cubins, err);
     if (rc == SF_OK) rc = identify(d, &s, err);
     if (rc == SF_OK) rc = load(d, &s, err);
-    sources_free(d->base.plan, &s);
+    sources_free(p, &s);
+    return rc;
+}
+
+sf_code sf_cuda_drawing_open(sf_cuda *d, sf_err *err) {
+    sf_cubin cubin = {0};
+    if (d->drawing.fn) return SF_OK;
+    sf_code rc = compile(d, sf_cuda_draw_headers, SF_CUDA_DRAW_HEADERS, &sf_cuda_draw_source, 1, &cubin, err);
+    if (rc == SF_OK)
+        rc = sf_cuda_kernel_load(&d->gpu, sf_cuda_draw_source.name, cubin.code.data, &d->drawing, err);
+    sf_cubin_fini(&cubin);
     return rc;
 }
 

@@ -93,11 +93,9 @@ static unsigned attributes_of(const sf_cuda_launch *l, CUlaunchAttribute attrs[2
     return n;
 }
 
-sf_code sf_cuda_kernel_launch(const sf_gpu *gpu, const sf_cuda_kernel *k, const sf_cuda_args *args,
-                              sf_err *err) {
+sf_code sf_cuda_kernel_queue(const sf_gpu *gpu, const sf_cuda_kernel *k, CUstream stream, void **params,
+                             sf_err *err) {
     CUlaunchAttribute attrs[2];
-    sf_cuda_args copy = *args; /* the driver takes a pointer to non-const, and copies in turn */
-    void *params[] = {&copy};
     const CUlaunchConfig config = {.gridDimX = (unsigned)k->launch.grid,
                                    .gridDimY = 1,
                                    .gridDimZ = 1,
@@ -105,9 +103,16 @@ sf_code sf_cuda_kernel_launch(const sf_gpu *gpu, const sf_cuda_kernel *k, const 
                                    .blockDimY = 1,
                                    .blockDimZ = 1,
                                    .sharedMemBytes = (unsigned)k->launch.shared,
-                                   .hStream = gpu->stream,
+                                   .hStream = stream,
                                    .attrs = attrs,
                                    .numAttrs = attributes_of(&k->launch, attrs)};
     return sf_cu_check(gpu->cu, gpu->cu->cuLaunchKernelEx(&config, k->fn, params, NULL), "cuLaunchKernelEx",
                        k->name, SF_SRC, err);
+}
+
+sf_code sf_cuda_kernel_launch(const sf_gpu *gpu, const sf_cuda_kernel *k, const sf_cuda_args *args,
+                              sf_err *err) {
+    sf_cuda_args copy = *args; /* the driver takes a pointer to non-const, and copies in turn */
+    void *params[] = {&copy};
+    return sf_cuda_kernel_queue(gpu, k, gpu->stream, params, err);
 }

@@ -25,5 +25,8 @@ void sf_cuda_kernel_unload(const sf_gpu *gpu, sf_cuda_kernel *k); /* a zeroed on
  * later call. */
 SF_CHECKED sf_code sf_cuda_kernel_launch(const sf_gpu *gpu, const sf_cuda_kernel *k, const sf_cuda_args *args,
                                          sf_err *err);
+/* The same in another stream, of a kernel that takes other parameters. */
+SF_CHECKED sf_code sf_cuda_kernel_queue(const sf_gpu *gpu, const sf_cuda_kernel *k, CUstream stream,
+                                        void **params, sf_err *err);
 
 #endif
