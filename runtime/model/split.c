@@ -42,15 +42,28 @@ static size_t whole(sf_words *w, size_t from) {
     return w->len - from;
 }
 
+static bool is_space(const sf_words *w, size_t at) {
+    return w->text[at] == '\xe2' && w->len - at >= 3 && !memcmp(w->text + at, "\xe2\x96\x81", 3);
+}
+
 static size_t piece(sf_words *w, size_t from) {
     size_t at = from + 1;
-    while (at < w->len &&
-           !(w->text[at] == '\xe2' && w->len - at >= 3 && !memcmp(w->text + at, "\xe2\x96\x81", 3)))
+    while (at < w->len && !is_space(w, at))
+        at++;
+    return at - from;
+}
+
+static size_t spaces_and_piece(sf_words *w, size_t from) {
+    size_t at = from;
+    while (at < w->len && is_space(w, at))
+        at += 3;
+    while (at < w->len && !is_space(w, at))
         at++;
     return at - from;
 }
 
 const sf_split sf_split_whole = {.name = "sentencepiece", .word = whole};
+const sf_split sf_split_runs = {.name = "sentencepiece", .word = spaces_and_piece};
 const sf_split sf_split_pieces = {.name = "sentencepiece", .word = piece};
 
 const sf_split *sf_split_of_pattern(const char *pattern) {

@@ -51,8 +51,8 @@ typedef struct sf_split {
     const char *pattern; /* in tokenizer.json; NULL: no Split, but other kinds */
 } sf_split;
 
-/* SentencePiece's: a stretch of text is one word; cut before each U+2581. */
-extern const sf_split sf_split_whole, sf_split_pieces;
+/* SentencePiece's: a stretch of text is one word; cut before each U+2581; cut before each run of them. */
+extern const sf_split sf_split_whole, sf_split_pieces, sf_split_runs;
 
 /* A pattern that is none of the built-in ones, run by PCRE2 with UTF and UCP. Classes are those of PCRE2's
  * Unicode version, so ids of characters that were assigned later may differ from the library's. Its time is

@@ -281,6 +281,28 @@ static sf_code take_rules(build *b) {
     return SF_OK;
 }
 
+/* Whether a token has U+2581 behind something else: else no merge reaches from a word into the spaces behind
+ * it, and a whole text may be merged word by word with the same ids. */
+static bool reaches_into_spaces(const sf_piece *p) {
+    bool other = false;
+    for (size_t i = 0; i < p->raw_len;) {
+        bool space =
+            p->raw_len - i >= SF_PIECE_SPACE_LEN && !memcmp(p->raw + i, SF_PIECE_SPACE, SF_PIECE_SPACE_LEN);
+        if (space && other) return true;
+        other = other || !space;
+        i += space ? SF_PIECE_SPACE_LEN : 1;
+    }
+    return false;
+}
+
+static void cut_whole_texts(sf_tokenizer *t) {
+    int32_t space = sf_tokenizer_find(t, SF_PIECE_SPACE, SF_PIECE_SPACE_LEN);
+    if (t->split != &sf_split_whole || t->whole_words || !sf_token_is_piece(t, space)) return;
+    for (int i = 0; i < t->n; i++)
+        if (reaches_into_spaces(&t->pieces[i])) return;
+    t->split = &sf_split_runs;
+}
+
 static sf_code compile_split(build *b) {
     char why[SF_REGEX_WHY];
     if (b->t->split != &sf_split_regex) return SF_OK;
@@ -301,6 +323,7 @@ static sf_code build_all(build *b) {
     SF_TRY(check_special_id(b, "eos_token_id", p->eos));
     SF_TRY(build_tokens(b));
     SF_TRY(find_bytes(b));
+    cut_whole_texts(b->t);
     SF_TRY(sf_tokenizer_build_merges(b->t, p, b->err));
     SF_TRY(sf_tokenizer_build_added(b->t, p, b->err));
     return hash_all(b);

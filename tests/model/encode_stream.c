@@ -1,11 +1,12 @@
-/* What the oracles of tests/golden/tokenizer ask: opens the tokenizer of a GGUF file or a Hugging Face
+/* What the oracles of tests/oracle ask: opens the tokenizer of a GGUF file or a Hugging Face
  * directory, then for each u32 length, u8 special and text on standard input writes u32 count, i32
- * ids[count], u32 length and the text that the ids decode to. Little-endian. special: spellings of special
- * tokens are recognised. */
+ * ids[count], u32 length and the text that the ids decode to; for a text that is refused a count of 2^32 - 1,
+ * u32 length and the message. Little-endian. special: spellings of special tokens are recognised. */
 #include "model/tokenizer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 static sf_code open_tokenizer(const char *path, sf_tokenizer **t, sf_err *err) {
@@ -18,19 +19,26 @@ static sf_code open_tokenizer(const char *path, sf_tokenizer **t, sf_err *err) {
     return rc;
 }
 
+static void put(const void *data, uint32_t bytes) {
+    fwrite(&bytes, sizeof bytes, 1, stdout);
+    if (bytes) fwrite(data, 1, bytes, stdout);
+    fflush(stdout);
+}
+
 static sf_code answer(const sf_tokenizer *t, const char *text, size_t len, const uint8_t *plain,
                       sf_err *err) {
     sf_ids ids = {0};
     sf_buf back = {0};
     sf_code rc = sf_tokenizer_encode(t, text, len, plain, &ids, err);
-    if (rc == SF_OK) rc = sf_tokenizer_decode(t, ids.data, ids.len, true, &back, err);
+    uint32_t n = rc == SF_OK ? (uint32_t)ids.len : UINT32_MAX;
+    fwrite(&n, sizeof n, 1, stdout);
     if (rc == SF_OK) {
-        uint32_t n = (uint32_t)ids.len, bytes = (uint32_t)back.len;
-        fwrite(&n, sizeof n, 1, stdout);
         if (n) fwrite(ids.data, sizeof *ids.data, n, stdout);
-        fwrite(&bytes, sizeof bytes, 1, stdout);
-        if (bytes) fwrite(back.data, 1, bytes, stdout);
-        fflush(stdout);
+        rc = sf_tokenizer_decode(t, ids.data, ids.len, true, &back, err);
+        if (rc == SF_OK) put(back.data, (uint32_t)back.len);
+    } else {
+        put(err->msg, (uint32_t)strlen(err->msg));
+        rc = SF_OK;
     }
     sf_ids_fini(&ids);
     sf_buf_fini(&back);

@@ -3,9 +3,7 @@
 Needs PyPI's tokenizers, gguf and numpy.
 
 usage: make.py golden GGUF              writes golden.json: texts and their ids
-       make.py classes                  writes runtime/model/split_classes.c: the library's character classes
-       make.py compare GGUF PROGRAM N   N random texts and 1 MB of mixed text through PROGRAM, which is
-                                        encode_stream (tests/model/encode_stream.c)"""
+       make.py classes                  writes runtime/model/split_classes.c: the library's character classes"""
 import json
 import pathlib
 import random
@@ -162,18 +160,14 @@ def golden(path):
         f.write('"rows": [\n' + ",\n".join(json.dumps(row) for row in rows) + "\n]\n}\n")
 
 
-def compare_with(path, program, count):
-    t = tokenizer(read_parts(path))
-    p = texts.Program(program, path)
-    bad = texts.compare("smollm", p, texts.many(random.Random(7), count), lambda s, special: ids(t, s, special), None)
-    return p.close() != 0 or bad != 0
+def main():
+    if sys.argv[1:2] == ["golden"] and len(sys.argv) == 3:
+        golden(sys.argv[2])
+    elif sys.argv[1:] == ["classes"]:
+        classes()
+    else:
+        sys.exit(__doc__)
 
 
-if sys.argv[1:2] == ["golden"] and len(sys.argv) == 3:
-    golden(sys.argv[2])
-elif sys.argv[1:] == ["classes"]:
-    classes()
-elif sys.argv[1:2] == ["compare"] and len(sys.argv) == 5:
-    sys.exit(compare_with(sys.argv[2], sys.argv[3], int(sys.argv[4])))
-else:
-    sys.exit(__doc__)
+if __name__ == "__main__":
+    main()
