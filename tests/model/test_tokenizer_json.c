@@ -150,6 +150,28 @@ static void sentencepiece_text_comes_back_whole(void **state) {
     sf_tokenizer_close(t);
 }
 
+/* Texts of SentencePiece's kind are merged word by word, but not where that could miss a token. */
+static void a_token_that_reaches_into_spaces_is_still_made(void **state) {
+    (void)state;
+    json_t *copy = json_deep_copy(file_of("prepend")), *model = json_object_get(copy, "model");
+    json_t *vocab = json_object_get(model, "vocab");
+    sf_tokenizer *t = NULL;
+    sf_ids ids = {0};
+    size_t n = json_object_size(vocab) + json_array_size(json_object_get(copy, "added_tokens")), found = 0;
+    assert_int_equal(json_object_set_new(vocab, "a\xe2\x96\x81", json_integer((json_int_t)n)), 0);
+    assert_int_equal(
+        json_array_insert_new(json_object_get(model, "merges"), 0, json_pack("[s, s]", "a", "\xe2\x96\x81")),
+        0);
+    assert_int_equal(sf_tokenizer_json_build("d", copy, NULL, &t, NULL), SF_OK);
+    encode(t, "xa  ba b", 8, NULL, &ids);
+    for (size_t i = 0; i < ids.len; i++)
+        found += ids.data[i] == (int32_t)n;
+    assert_int_equal(found, 2);
+    sf_ids_fini(&ids);
+    sf_tokenizer_close(t);
+    json_decref(copy);
+}
+
 /* A token is recognised only where none of its bytes is the user's, also once the text is normalised. */
 static void marks_follow_the_text_through_normalisation(void **state) {
     (void)state;
@@ -499,6 +521,7 @@ int main(void) {
         cmocka_unit_test(bytes_without_a_token_become_the_unknown_one),
         cmocka_unit_test(sentencepiece_ids_equal_the_library_s),
         cmocka_unit_test(sentencepiece_text_comes_back_whole),
+        cmocka_unit_test(a_token_that_reaches_into_spaces_is_still_made),
         cmocka_unit_test(marks_follow_the_text_through_normalisation),
         cmocka_unit_test(the_work_is_linear_in_the_text),
         cmocka_unit_test(scores_give_the_same_ids_as_their_merges),
