@@ -42,11 +42,11 @@ json_t *sf_api_ids_json(const int32_t *ids, int n) {
     return NULL;
 }
 
-static json_t *tokens_json(const sf_choice *c) {
+json_t *sf_api_tokens_json(const sf_token *tokens, int n) {
     json_t *list = json_array();
     bool ok = list != NULL;
-    for (int i = 0; i < c->n_tokens; i++)
-        sf_json_push(list, json_integer(c->tokens[i].id), &ok);
+    for (int i = 0; i < n; i++)
+        sf_json_push(list, json_integer(tokens[i].id), &ok);
     if (ok) return list;
     json_decref(list);
     return NULL;
@@ -80,15 +80,14 @@ json_t *sf_api_determinism_json(const sf_api_model *m, const sf_api_answer *a) {
     return NULL;
 }
 
-/* The choice's text, after the prompt's with echo. */
-static json_t *text_json(const sf_api_model *m, const sf_api_request *req, const sf_api_answer *a,
-                         const sf_choice *c) {
-    if (!req->echo || !m->tokenizer) return sf_json_text(c->text, c->text_len);
+json_t *sf_api_text_json(const sf_api_model *m, const sf_api_answer *a, const char *part, size_t len,
+                         bool with_prompt) {
+    if (!with_prompt || !m->tokenizer) return sf_json_text(part, len);
     sf_buf all = {0};
     sf_err e;
     json_t *text = NULL;
     if (sf_tokenizer_decode(m->tokenizer, a->prompt, (size_t)a->n_prompt, false, &all, &e) == SF_OK &&
-        sf_buf_append(&all, c->text, c->text_len, &e) == SF_OK)
+        sf_buf_append(&all, part, len, &e) == SF_OK)
         text = sf_json_text(all.data ? all.data : "", all.len);
     sf_buf_fini(&all);
     return text;
@@ -98,10 +97,12 @@ static void put_choice(const sf_api_model *m, const sf_api_request *req, const s
                        json_t *o, bool *ok) {
     const sf_choice *c = &a->choices[i];
     const char *finish = sf_api_finish_name(c->finish);
-    sf_json_put(o, "text", text_json(m, req, a, c), ok);
-    sf_json_put(o, "token_ids", tokens_json(c), ok);
+    int64_t chars = 0;
+    sf_json_put(o, "text", sf_api_text_json(m, a, c->text, c->text_len, req->echo), ok);
+    sf_json_put(o, "token_ids", sf_api_tokens_json(c->tokens, c->n_tokens), ok);
     sf_json_put(o, "finish_reason", finish ? json_string(finish) : json_null(), ok);
-    if (req->logprobs >= 0) sf_json_put(o, "logprobs", sf_api_logprobs_json(m, req, a, i), ok);
+    if (req->logprobs >= 0)
+        sf_json_put(o, "logprobs", sf_api_logprobs_json(m, req, a, i, req->echo, &chars), ok);
 }
 
 static json_t *choices_json(const sf_api_model *m, const sf_api_request *req, const sf_api_answer *a) {

@@ -29,14 +29,23 @@ SF_CHECKED sf_code sf_api_answer_json(const sf_api_model *m, const sf_api_reques
 
 /* Parts of it, also for other shapes of answer. NULL: out of memory. */
 json_t *sf_api_ids_json(const int32_t *ids, int n);
+json_t *sf_api_tokens_json(const sf_token *tokens, int n); /* their ids */
+/* A part of an answer's text, after the prompt's where that is wanted. */
+json_t *sf_api_text_json(const sf_api_model *m, const sf_api_answer *a, const char *part, size_t len,
+                         bool with_prompt);
 json_t *sf_api_usage_json(const sf_api_answer *a);
 /* {class, windows_verified, rollbacks, tokens_rolled_back, digest} */
 json_t *sf_api_determinism_json(const sf_api_model *m, const sf_api_answer *a);
-/* OpenAI's completions form, {tokens, token_logprobs, top_logprobs, text_offset}, and token_ids, for tokens
- * from..n-1 of choice c; with echo the prompt's tokens come first. A token whose bytes are not text is
- * "bytes:\xe2\x82"; where two tokens have the same text, the later one's key is "token_id:N". The chosen
- * token is always among top_logprobs. Offsets count characters from `offset0`. */
-json_t *sf_api_logprobs_json(const sf_api_model *m, const sf_api_request *req, const sf_api_answer *a, int c);
+/* OpenAI's completions form, {tokens, token_logprobs, top_logprobs, text_offset}, and token_ids, for the
+ * tokens of choice c (a part of them may stand there), after the prompt's where that is wanted. A token whose
+ * bytes are not text is "bytes:\xe2\x82"; where two tokens have the same text, the later one's key is
+ * "token_id:N". The chosen token is always among top_logprobs. Offsets count from *chars, the characters
+ * before, which moves on. */
+json_t *sf_api_logprobs_json(const sf_api_model *m, const sf_api_request *req, const sf_api_answer *a, int c,
+                             bool with_prompt, int64_t *chars);
+/* OpenAI's chat form: {content: [{token, logprob, bytes, top_logprobs}], refusal}. */
+json_t *sf_api_chat_logprobs_json(const sf_api_model *m, const sf_api_request *req, const sf_token *tokens,
+                                  int n);
 /* vLLM's form: null, then per prompt token {"id": {logprob, rank, decoded_token}}. */
 json_t *sf_api_prompt_logprobs_json(const sf_api_model *m, const sf_api_request *req, const sf_api_answer *a);
 

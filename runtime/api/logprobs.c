@@ -83,9 +83,10 @@ static void write_token(list_writer *w, int32_t id, const sf_token *t) {
     sf_json_push(w->offsets, json_integer(token_offset(w, id)), &w->ok);
 }
 
-json_t *sf_api_logprobs_json(const sf_api_model *m, const sf_api_request *req, const sf_api_answer *a,
-                             int c) {
+json_t *sf_api_logprobs_json(const sf_api_model *m, const sf_api_request *req, const sf_api_answer *a, int c,
+                             bool with_prompt, int64_t *chars) {
     list_writer w = {.m = m,
+                     .chars = *chars,
                      .n_top = req->logprobs,
                      .tokens = json_array(),
                      .logprobs = json_array(),
@@ -93,10 +94,11 @@ json_t *sf_api_logprobs_json(const sf_api_model *m, const sf_api_request *req, c
                      .offsets = json_array(),
                      .ids = json_array(),
                      .ok = true};
-    for (int i = 0; req->echo && i < a->n_prompt; i++)
+    for (int i = 0; with_prompt && i < a->n_prompt; i++)
         write_token(&w, a->prompt[i], i > 0 && a->prompt_logprobs ? &a->prompt_logprobs[i] : NULL);
     for (int i = 0; i < a->choices[c].n_tokens; i++)
         write_token(&w, a->choices[c].tokens[i].id, &a->choices[c].tokens[i]);
+    *chars = w.chars;
     json_t *o = json_object();
     sf_json_put(o, "tokens", w.tokens, &w.ok);
     sf_json_put(o, "token_logprobs", w.logprobs, &w.ok);
@@ -104,6 +106,38 @@ json_t *sf_api_logprobs_json(const sf_api_model *m, const sf_api_request *req, c
     sf_json_put(o, "text_offset", w.offsets, &w.ok);
     sf_json_put(o, "token_ids", w.ids, &w.ok);
     if (w.ok) return o;
+    json_decref(o);
+    return NULL;
+}
+
+/* {token, logprob, bytes} of one token. */
+static json_t *chat_token(const sf_api_model *m, int32_t id, float logprob, bool *ok) {
+    size_t len;
+    const char *piece = piece_of(m, id, &len);
+    json_t *o = json_object(), *bytes = piece ? json_array() : json_null();
+    for (size_t i = 0; piece && i < len; i++)
+        sf_json_push(bytes, json_integer((unsigned char)piece[i]), ok);
+    sf_json_put(o, "token", token_text(m, id), ok);
+    sf_json_put(o, "logprob", sf_json_logprob(logprob), ok);
+    sf_json_put(o, "bytes", bytes, ok);
+    return o;
+}
+
+json_t *sf_api_chat_logprobs_json(const sf_api_model *m, const sf_api_request *req, const sf_token *tokens,
+                                  int n) {
+    json_t *content = json_array(), *o = json_object();
+    bool ok = content && o;
+    for (int i = 0; i < n; i++) {
+        const sf_token *t = &tokens[i];
+        json_t *one = chat_token(m, t->id, t->logprob, &ok), *top = json_array();
+        for (int k = 0; k < t->n_top && k < req->top_logprobs; k++)
+            sf_json_push(top, chat_token(m, t->top_id[k], t->top_logprob[k], &ok), &ok);
+        sf_json_put(one, "top_logprobs", top, &ok);
+        sf_json_push(content, one, &ok);
+    }
+    sf_json_put(o, "content", content, &ok);
+    sf_json_put(o, "refusal", json_null(), &ok);
+    if (ok) return o;
     json_decref(o);
     return NULL;
 }

@@ -8,6 +8,7 @@
 #define FLAG_COLUMN 32
 
 static const char *const verb_help[SF_VERB_COUNT] = {
+    "an OpenAI-compatible HTTP server",
     "answer one prompt, or requests from a JSONL file",
     "prove on this machine that pinned passes give the same bits by every route",
     "the model, the plan and the machine",
@@ -15,6 +16,7 @@ static const char *const verb_help[SF_VERB_COUNT] = {
 };
 
 static const char *const verb_usage[SF_VERB_COUNT] = {
+    "serve --weights FILE [--host HOST] [--port N] [flags]",
     "run --weights FILE (--prompt TEXT | --chat TEXT | --input F.jsonl --output G.jsonl) [flags]",
     "selftest --weights FILE [flags]",
     "info [--weights FILE] [--kernels] [--json]",
@@ -51,7 +53,7 @@ void sf_cli_help_verb(sf_verb verb) {
     printf("\nA flag without a value is on; --flag=false turns it off. Each flag may also come from the "
            "variable\n"
            "STEADFAST_<FLAG> (STEADFAST_THREADS=2); the command line wins.\n");
-    if (verb == SF_VERB_RUN || verb == SF_VERB_SELFTEST)
+    if (verb == SF_VERB_RUN || verb == SF_VERB_SELFTEST || verb == SF_VERB_SERVE)
         printf(
             "STEADFAST_DEBUG, for tests: inject=N makes the draft err at offset N of every window; fault=N\n"
             "falsifies a log-probability in pinned passes of N rows or more.\n");

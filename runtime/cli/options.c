@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define V          (1u << SF_VERB_SERVE)
 #define R          (1u << SF_VERB_RUN)
 #define S          (1u << SF_VERB_SELFTEST)
 #define I          (1u << SF_VERB_INFO)
@@ -24,12 +25,24 @@
 #define FIELD(n, arg, field)                                                                                 \
     { n, SF_OPT_FIELD, R, arg, 0, 0, 0, field, NULL }
 
-const char *const sf_verb_names[SF_VERB_COUNT] = {"run", "selftest", "info", "tokenize"};
+const char *const sf_verb_names[SF_VERB_COUNT] = {"serve", "run", "selftest", "info", "tokenize"};
 
 /* clang-format off */
 const sf_opt sf_opts[] = {
-    STR("weights", R | S | I | T, "FILE", weights, "GGUF file or Hugging Face directory: weights and tokenizer"),
-    {"random-weights", SF_OPT_RANDOM, R | S | I, "SEED", 0, 0, AT(random_seed), NULL, "random weights in place of a checkpoint's"},
+    STR("weights", V | R | S | I | T, "FILE", weights, "GGUF file or Hugging Face directory: weights and tokenizer"),
+    {"random-weights", SF_OPT_RANDOM, V | R | S | I, "SEED", 0, 0, AT(random_seed), NULL, "random weights in place of a checkpoint's"},
+    STR("host", V, "HOST", host, "address to listen on (default 127.0.0.1; 0.0.0.0 or :: for all)"),
+    INT("port", V, 0, 65535, port, "default 8000; 0 takes a free one"),
+    {"api-key", SF_OPT_KEY, V, "KEY", 0, 0, 0, NULL, "clients must give this key, or another --api-key"},
+    STR("api-key-file", V, "FILE", api_key_file, "keys, one a line"),
+    STR("served-model-name", V, "NAME", served_model_name, "the model's name in requests and answers (default: the engine's)"),
+    STR("ssl-certfile", V, "FILE", ssl_certfile, "PEM certificate chain: serve HTTPS"),
+    STR("ssl-keyfile", V, "FILE", ssl_keyfile, "its PEM key"),
+    STR("allowed-origin", V, "ORIGIN", allowed_origin, "let pages of this origin (* for any) use the server"),
+    STR("log-format", V, "text|json", log_format, "of the lines on stderr, one a request"),
+    BOOL("log-prompts", V, log_prompts, "put the bodies of requests in the log"),
+    INT("shutdown-timeout", V, 0, 86400, shutdown_timeout, "seconds that running requests have after SIGTERM (default 30)"),
+    INT("max-queue", V, 1, 1 << 20, max_queue, "requests that may wait; further ones get 429"),
     STR("prompt", R, "TEXT", prompt, "answer this text, streamed to stdout"),
     STR("chat", R | T, "TEXT", chat, "the same as a user's message through the chat template"),
     STR("system", R | T, "TEXT", system, "system message before --chat"),
@@ -37,7 +50,7 @@ const sf_opt sf_opts[] = {
     STR("output", R, "FILE", output, "answers, one line each (default: stdout); - is stdout"),
     BOOL("ordered", R, ordered, "answers in the order of the requests (default true); false: as they finish"),
     STR("report", R, "FILE", report, "write counters of the whole run as JSON"),
-    STR("date", R | T, "YYYY-MM-DD", date, "today's date for chat templates that ask for it"),
+    STR("date", V | R | T, "YYYY-MM-DD", date, "today's date for chat templates that ask for it"),
     FIELD("temperature", "T", "temperature"),
     FIELD("top-k", "N", "top_k"),
     FIELD("top-p", "P", "top_p"),
@@ -55,25 +68,25 @@ const sf_opt sf_opts[] = {
     FIELD("echo", NULL, "echo"),
     FIELD("return-token-ids", NULL, "return_token_ids"),
     FIELD("deterministic", NULL, "is_deterministic"),
-    {"seed", SF_OPT_I64, R, "SEED", 0, 0, AT(seed), NULL, "seed of requests that give none (default 0)"},
-    BOOL("deterministic-default", R, deterministic_default, "requests are deterministic unless they say otherwise"),
-    BOOL("strict", R, strict, "unknown request fields are errors"),
-    STR("policy", R, "verify|pin", policy, "draft and verify in windows, or pinned passes only"),
-    INT("window", R, 2, 64, window, "rows of a verify window"),
-    INT("verify-wait", R, 0, 1000, verify_wait, "passes that a full window may wait for a group"),
-    INT("verify-group", R, 0, 4096, verify_group, "full windows that start a verify pass at once; 0: all that draft"),
-    INT("max-num-seqs", R, 1, 4096, max_num_seqs, "answers in progress at once"),
-    INT("max-num-batched-tokens", R, 2, INT_MAX, max_num_batched_tokens, "rows of one pass"),
-    INT("prefill-chunk", R, 1, INT_MAX, prefill_chunk, "rows of prefill in one pass"),
-    INT("max-model-len", R | T, 2, INT_MAX, max_model_len, "positions of prompt and answer together"),
-    INT("kv-pages", R | S, 1, 1 << 24, kv_pages, "pages of the KV pool"),
-    INT("threads", R | S | I, 1, 256, threads, "default: the cores this process may use"),
-    INT("gpu", R | S | I, 0, 1024, gpu, "which GPU a CUDA engine runs on (default 0)"),
-    STR("kernel-cache", R | S | I, "DIR", kernel_cache, "where a CUDA engine keeps compiled kernels (default: the user's cache)"),
+    {"seed", SF_OPT_I64, V | R, "SEED", 0, 0, AT(seed), NULL, "seed of requests that give none (default 0)"},
+    BOOL("deterministic-default", V | R, deterministic_default, "requests are deterministic unless they say otherwise"),
+    BOOL("strict", V | R, strict, "unknown request fields are errors"),
+    STR("policy", V | R, "verify|pin", policy, "draft and verify in windows, or pinned passes only"),
+    INT("window", V | R, 2, 64, window, "rows of a verify window"),
+    INT("verify-wait", V | R, 0, 1000, verify_wait, "passes that a full window may wait for a group"),
+    INT("verify-group", V | R, 0, 4096, verify_group, "full windows that start a verify pass at once; 0: all that draft"),
+    INT("max-num-seqs", V | R, 1, 4096, max_num_seqs, "answers in progress at once"),
+    INT("max-num-batched-tokens", V | R, 2, INT_MAX, max_num_batched_tokens, "rows of one pass"),
+    INT("prefill-chunk", V | R, 1, INT_MAX, prefill_chunk, "rows of prefill in one pass"),
+    INT("max-model-len", V | R | T, 2, INT_MAX, max_model_len, "positions of prompt and answer together"),
+    INT("kv-pages", V | R | S, 1, 1 << 24, kv_pages, "pages of the KV pool"),
+    INT("threads", V | R | S | I, 1, 256, threads, "default: the cores this process may use"),
+    INT("gpu", V | R | S | I, 0, 1024, gpu, "which GPU a CUDA engine runs on (default 0)"),
+    STR("kernel-cache", V | R | S | I, "DIR", kernel_cache, "where a CUDA engine keeps compiled kernels (default: the user's cache)"),
     BOOL("kernels", I, kernels, "the kernels by operation and rows, with expected times (--json has them always)"),
     BOOL("graphs", I, graphs, "how a CUDA engine launches each shape of pass, with measured times"),
-    STR("isa", R | S | I, "NAME", isa, "auto, or an instruction set that info lists as usable"),
-    STR("chat-template", R | T, "FILE", chat_template, "in place of the checkpoint's"),
+    STR("isa", V | R | S | I, "NAME", isa, "auto, or an instruction set that info lists as usable"),
+    STR("chat-template", V | R | T, "FILE", chat_template, "in place of the checkpoint's"),
     STR("text", T, "TEXT", text, "text to tokenize (default: stdin)"),
     STR("decode", T, "IDS", decode, "token ids, separated by commas or blanks, in brackets or not, back to text"),
     BOOL("ids", T, ids, "print the ids alone, not JSON"),
@@ -81,7 +94,7 @@ const sf_opt sf_opts[] = {
     BOOL("add-special-tokens", T, add_special_tokens, "BOS where the model has one (default true)"),
     BOOL("json", R | S | I, json, "print JSON"),
     BOOL("help-fields", R, help_fields, "the fields of a line of --input, with types, ranges and defaults"),
-    BOOL("help", R | S | I | T, help, "this text"),
+    BOOL("help", V | R | S | I | T, help, "this text"),
 };
 /* clang-format on */
 const int sf_n_opts = (int)(sizeof sf_opts / sizeof *sf_opts);
@@ -199,6 +212,13 @@ static sf_code set_option(const sf_opt *o, const char *name, const char *s, sf_c
     case SF_OPT_BOOL:
         if (read_bool(s, at)) return SF_OK;
         return SF_FAIL(err, SF_INVALID, "%s is \"%s\", expected true or false", name, s);
+    case SF_OPT_KEY:
+        if (!*s) return SF_FAIL(err, SF_INVALID, "%s is empty, expected a key", name);
+        if (out->n_api_keys == SF_API_KEYS_MAX)
+            return SF_FAIL(err, SF_INVALID, "%s is given more than %d times: use --api-key-file", name,
+                           SF_API_KEYS_MAX);
+        out->api_keys[out->n_api_keys++] = s;
+        return SF_OK;
     case SF_OPT_FIELD:
         return set_field(o, name, s, out, err);
     }
@@ -259,6 +279,7 @@ static const sf_opt *find_opt(sf_verb verb, const char *name, size_t len) {
 /* A repeated --stop adds up, but the command line replaces what the environment gave. */
 static void forget_env(const sf_opt *o, bool *seen, sf_cli_opts *out) {
     if (o->kind == SF_OPT_FIELD && !*seen) json_object_del(out->fields, o->field);
+    if (o->kind == SF_OPT_KEY && !*seen) out->n_api_keys = 0;
     *seen = true;
 }
 
@@ -292,6 +313,10 @@ sf_code sf_cli_opts_parse(sf_verb verb, int argc, char **argv, sf_cli_opts *out,
                      .verify_group = -1,
                      .ordered = true,
                      .add_special_tokens = true,
+                     .host = "127.0.0.1",
+                     .port = 8000,
+                     .shutdown_timeout = 30,
+                     .log_format = "text",
                      .debug_inject = -1,
                      .fields = json_object()};
     sf_code rc = o.fields ? SF_OK : SF_FAIL(err, SF_NOMEM, "out of memory for the flags");

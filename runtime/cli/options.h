@@ -8,7 +8,16 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-typedef enum sf_verb { SF_VERB_RUN, SF_VERB_SELFTEST, SF_VERB_INFO, SF_VERB_TOKENIZE, SF_VERB_COUNT } sf_verb;
+typedef enum sf_verb {
+    SF_VERB_SERVE,
+    SF_VERB_RUN,
+    SF_VERB_SELFTEST,
+    SF_VERB_INFO,
+    SF_VERB_TOKENIZE,
+    SF_VERB_COUNT
+} sf_verb;
+
+#define SF_API_KEYS_MAX 64
 
 /* Filled from the environment, then from the command line. Strings are borrowed from there. */
 typedef struct sf_cli_opts {
@@ -27,6 +36,11 @@ typedef struct sf_cli_opts {
     json_t *fields; /* request fields given as flags (owned): {"temperature": 0.5} */
     const char *text, *decode;
     bool ids, pieces, add_special_tokens;
+    const char *host, *api_key_file, *served_model_name, *ssl_keyfile, *ssl_certfile, *allowed_origin,
+        *log_format;
+    const char *api_keys[SF_API_KEYS_MAX];
+    int n_api_keys, port, shutdown_timeout, max_queue;
+    bool log_prompts;
     int debug_inject; /* STEADFAST_DEBUG: -1, or the offset in a window where a mismatch is planted */
     int debug_fault;  /* STEADFAST_DEBUG: 0, or rows from which a pinned pass is falsified */
     bool help, help_fields;
@@ -39,6 +53,7 @@ typedef enum sf_opt_kind {
     SF_OPT_I64,
     SF_OPT_RANDOM, /* uint64; sets random too */
     SF_OPT_BOOL,
+    SF_OPT_KEY,  /* adds to api_keys */
     SF_OPT_FIELD /* a request field of api/fields.h, by its type */
 } sf_opt_kind;
 

@@ -7,6 +7,7 @@
 #include "cli/options.h"
 #include "engine/engine.h"
 
+int sf_verb_serve(const sf_plan *plan, const sf_cli_opts *o);
 int sf_verb_run(const sf_plan *plan, const sf_cli_opts *o);
 int sf_verb_selftest(const sf_plan *plan, const sf_cli_opts *o);
 int sf_verb_info(const sf_plan *plan, const sf_cli_opts *o);

@@ -51,6 +51,7 @@ static sf_code make_sched_config(const sf_plan *plan, const sf_engine_config *c,
     SF_TRY(set_int("max_model_len", c->max_context, 0, 2, plan->max_context, &out->max_context, err));
     SF_TRY(set_int("max_num_seqs", c->max_seqs, 0, 1, 4096, &out->max_seqs, err));
     SF_TRY(set_int("window", c->window, 0, 2, 64, &out->window, err));
+    SF_TRY(set_int("max_queue", c->max_queue, 0, 1, 1 << 20, &out->max_queue, err));
     SF_TRY(set_int("verify_wait", c->verify_wait, -1, 0, 1000, &out->verify_wait, err));
     SF_TRY(set_int("verify_group", c->verify_group, -1, 0, 4096, &out->verify_group, err));
     SF_TRY(set_int("max_num_batched_tokens", c->max_rows, 0, 1, plan->max_rows, &out->max_rows, err));

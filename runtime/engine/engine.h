@@ -20,6 +20,7 @@ typedef struct sf_engine_config {
     const char *kernel_cache;  /* cuda: directory of compiled kernels; NULL: the user's cache */
     const char *isa;           /* NULL or "auto": the best */
     int kv_pages;              /* 0: the plan's */
+    int max_queue;             /* requests that may wait; 0: the scheduler's default */
     int max_context, max_seqs; /* 0: the plan's */
     int window, verify_wait, verify_group, prefill_chunk,
         max_rows;              /* < 0 (max_rows, window, prefill_chunk: 0): the plan's */

@@ -171,6 +171,10 @@ void sf_request_stats_get(const sf_request *r, sf_request_stats *out) {
     *out = r->stats;
 }
 
+bool sf_request_admitted(const sf_request *r) {
+    return r->n_admitted > 0;
+}
+
 bool sf_request_done(const sf_request *r) {
     return r->n_done == r->params.n;
 }

@@ -82,7 +82,8 @@ void sf_request_choice(const sf_request *r, int i, sf_choice *out);
  * not asked for. */
 const sf_token *sf_request_prompt_logprobs(const sf_request *r);
 void sf_request_stats_get(const sf_request *r, sf_request_stats *out);
-bool sf_request_done(const sf_request *r); /* every choice has finished */
+bool sf_request_done(const sf_request *r);     /* every choice has finished */
+bool sf_request_admitted(const sf_request *r); /* a choice has left the queue */
 const sf_err *
 sf_request_error(const sf_request *r); /* set when a choice finished with SF_FINISH_ERROR; else NULL */
 void sf_request_set_user(sf_request *r, void *user); /* the caller's own pointer */

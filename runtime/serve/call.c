@@ -1,0 +1,248 @@
+/* A completion or chat from its body to the end of its answer. */
+#include "serve/serve_priv.h"
+
+#include "api/answer.h"
+#include "api/json.h"
+#include "base/progress.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+void sf_call_drop(sf_call *c) {
+    sf_server *s = c->server;
+    if (c->conn) c->conn->call = NULL;
+    for (int i = 0; i < c->n_jobs; i++)
+        sf_job_destroy(c->jobs[i]);
+    free(c->jobs);
+    free(c->told);
+    sf_api_request_fini(&c->api);
+    if (c->prev)
+        c->prev->next = c->next;
+    else if (s->calls == c)
+        s->calls = c->next;
+    if (c->next) c->next->prev = c->prev;
+    s->n_calls--;
+    free(c);
+}
+
+static void call_free(sf_call *c) {
+    sf_server *s = c->server;
+    sf_call_drop(c);
+    sf_server_look(s);
+}
+
+static void cancel_all(sf_call *c) {
+    for (int i = 0; i < c->n_submitted; i++)
+        sf_driver_cancel(c->server->driver, c->jobs[i]);
+}
+
+/* An answer in one piece; a call that has none yet has nobody to tell any more. */
+static void refuse(sf_call *c, const sf_api_error *e) {
+    if (c->conn && !c->answered) {
+        if (c->told)
+            sf_stream_error(c, e);
+        else
+            sf_http_error(c->server, c->req, e);
+        sf_log_call(c, e->status, e->reason ? e->reason : e->type);
+    }
+    c->answered = true;
+    cancel_all(c);
+}
+
+/* ---- beginning ---- */
+
+static sf_code check_model(const sf_call *c, sf_api_error *err) {
+    const char *asked = c->api.model;
+    if (!asked || strcmp(asked, c->server->cfg->model) == 0) return SF_OK;
+    sf_api_fail(err, "model", "model_not_found", "model is \"%.100s\", this server has %s", asked,
+                c->server->cfg->model);
+    err->status = 404;
+    return SF_NOT_FOUND;
+}
+
+static sf_code create_jobs(sf_call *c, sf_api_error *err) {
+    c->jobs = calloc((size_t)c->api.n_prompts, sizeof *c->jobs);
+    if (c->api.stream) c->told = calloc((size_t)c->api.n_prompts * (size_t)c->api.params.n, sizeof *c->told);
+    if (!c->jobs || (c->api.stream && !c->told)) return sf_api_nomem(err);
+    for (int i = 0; i < c->api.n_prompts; i++) {
+        sf_err below;
+        sf_request *r = NULL;
+        sf_code rc =
+            sf_request_create(&c->api.params, c->api.prompts[i].data, (int)c->api.prompts[i].len, &r, &below);
+        if (rc == SF_OK) rc = sf_job_create(r, c->api.stream, c, &c->jobs[i], &below);
+        if (rc != SF_OK) {
+            sf_api_error_from(&below, err);
+            return rc;
+        }
+        c->n_jobs++;
+    }
+    return SF_OK;
+}
+
+static sf_code submit(sf_call *c, sf_api_error *err) {
+    for (; c->n_submitted < c->n_jobs; c->n_submitted++) {
+        sf_err below;
+        const sf_code rc = sf_driver_submit(c->server->driver, c->jobs[c->n_submitted], &below);
+        if (rc == SF_OK) continue;
+        sf_api_error_from(&below, err);
+        return rc;
+    }
+    return SF_OK;
+}
+
+static sf_code read_call(sf_call *c, unsigned kind, json_t *body, sf_api_error *err) {
+    const sf_api_model *m = c->server->model;
+    SF_TRY(sf_api_request_read(m, kind, body, &c->api, err));
+    SF_TRY(check_model(c, err));
+    SF_TRY(sf_api_request_prompts(m, &c->api, err));
+    if (c->api.ignored)
+        sf_log_event(c->server, "request %s: field %.60s is unknown and ignored", c->id, c->api.ignored);
+    return create_jobs(c, err);
+}
+
+static sf_call *call_create(sf_server *s, struct evhttp_request *req, const char *prefix) {
+    sf_conn *conn = sf_conn_of(s, req);
+    sf_call *c = conn ? calloc(1, sizeof *c) : NULL;
+    if (!c) return NULL;
+    c->server = s;
+    c->req = req;
+    c->conn = conn;
+    c->created = (int64_t)time(NULL);
+    c->arrived_s = sf_now_s();
+    sf_new_id(prefix, c->id);
+    c->next = s->calls;
+    if (s->calls) s->calls->prev = c;
+    s->calls = c;
+    s->n_calls++;
+    return c;
+}
+
+static void begin(sf_server *s, struct evhttp_request *req, unsigned kind, const char *prefix) {
+    json_t *body = NULL;
+    sf_api_error err;
+    sf_call *c = call_create(s, req, prefix);
+    if (!c) {
+        (void)sf_api_nomem(&err);
+        sf_http_error(s, req, &err);
+        return;
+    }
+    if (!sf_http_body(s, req, &body)) {
+        c->answered = true;
+        sf_log_call(c, 400, "invalid_json");
+        call_free(c);
+        return;
+    }
+    sf_code rc = read_call(c, kind, body, &err);
+    json_decref(body);
+    if (rc == SF_OK) rc = submit(c, &err);
+    if (rc != SF_OK) {
+        free(c->told); /* not a stream: nothing has begun */
+        c->told = NULL;
+        refuse(c, &err);
+        c->conn = NULL;
+        if (c->n_submitted == 0) call_free(c); /* else its jobs end first */
+        return;
+    }
+    sf_conn_wait(c->conn, c);
+    if (c->api.stream) sf_stream_begin(c);
+}
+
+void sf_handle_completions(sf_server *s, struct evhttp_request *req) {
+    begin(s, req, SF_API_COMPLETION, "cmpl-");
+}
+
+void sf_handle_chat(sf_server *s, struct evhttp_request *req) {
+    begin(s, req, SF_API_CHAT, "chatcmpl-");
+}
+
+/* ---- end ---- */
+
+static void count(const sf_call *c, const sf_job *j) {
+    sf_choice store[SF_N_MAX];
+    sf_api_answer a;
+    sf_api_answer_of(j->req, store, &a);
+    sf_request_times t = {.prompt_tokens = a.n_prompt, .queued = -1, .first_token = -1, .per_token = -1};
+    int longest = 0;
+    for (int i = 0; i < a.n_choices; i++) {
+        t.generated_tokens += a.choices[i].n_tokens;
+        longest = a.choices[i].n_tokens > longest ? a.choices[i].n_tokens : longest;
+        if (a.choices[i].finish > t.finish) t.finish = a.choices[i].finish;
+    }
+    t.whole = sf_now_s() - c->arrived_s;
+    if (j->admitted_s > 0) t.queued = j->admitted_s - c->arrived_s;
+    if (j->first_s > 0) t.first_token = j->first_s - c->arrived_s;
+    if (longest > 1) t.per_token = (j->last_s - j->first_s) / (longest - 1);
+    sf_metrics_request(c->server->metrics, &t);
+}
+
+/* The error that ended job j, or that it was cancelled although the client is still there. */
+static bool job_failed(const sf_job *j, sf_api_error *out) {
+    const sf_err *e = sf_request_error(j->req);
+    if (e) {
+        sf_api_error_from(e, out);
+        return true;
+    }
+    for (int i = 0; i < sf_request_params(j->req)->n; i++) {
+        sf_choice choice;
+        sf_request_choice(j->req, i, &choice);
+        if (choice.finish != SF_FINISH_CANCELLED) continue;
+        if (j->out_of_memory)
+            (void)sf_api_nomem(out);
+        else
+            *out = (sf_api_error){.code = SF_CANCELLED,
+                                  .status = 503,
+                                  .type = "server_error",
+                                  .reason = "shutdown",
+                                  .message = "the server is shutting down"};
+        return true;
+    }
+    return false;
+}
+
+bool sf_call_try_end(sf_call *c) {
+    if (c->n_done < c->n_submitted || (c->conn && c->stalled)) return false;
+    if (c->conn && !c->answered) {
+        if (c->told)
+            sf_stream_end(c);
+        else
+            sf_http_json(c->server, c->req, 200, sf_form_answer(c));
+        sf_log_call(c, 200, "ok");
+    } else if (!c->conn && !c->answered) {
+        sf_log_call(c, 499, "client_closed");
+        evhttp_request_free(c->req); /* evhttp left it to us when the connection went */
+    }
+    call_free(c);
+    return true;
+}
+
+static void job_done(sf_call *c, const sf_job *j) {
+    sf_api_error err;
+    c->n_done++;
+    count(c, j);
+    if (c->conn && job_failed(j, &err)) refuse(c, &err);
+}
+
+void sf_calls_wake(sf_server *s) {
+    sf_job *j;
+    bool done;
+    while ((j = sf_driver_ready(s->driver, &done))) {
+        sf_call *c = j->owner;
+        if (c->told && c->conn && !c->answered) sf_stream_news(c, j);
+        if (done) job_done(c, j);
+        (void)sf_call_try_end(c);
+    }
+}
+
+void sf_call_gone(sf_call *c) {
+    c->conn = NULL;
+    c->stalled = false;
+    cancel_all(c);
+    if (c->n_done == c->n_submitted) (void)sf_call_try_end(c);
+}
+
+void sf_calls_cancel(sf_server *s) {
+    for (sf_call *c = s->calls; c; c = c->next)
+        cancel_all(c);
+}

@@ -1,0 +1,181 @@
+/* Connections: TLS, time limits on requests being read, and clients that go away. evhttp stops reading once
+ * it has a request, so for answers that take time reading is turned on again, to see the other side close. */
+#include "serve/serve_priv.h"
+
+#include "base/progress.h"
+
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/bufferevent_ssl.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define IDLE_S      65         /* between requests, and between two bytes of one */
+#define REQUEST_S   60         /* for a request to come whole */
+#define STALL_S     30         /* a client that takes no byte of its answer for so long is let go */
+#define UNREAD_MAX  (64 << 10) /* bytes that a client may send ahead while it is being answered */
+#define BODY_MAX    (32 << 20)
+#define HEADERS_MAX (64 << 10)
+
+static void conn_release(sf_conn *c) {
+    sf_server *s = c->server;
+    if (c->prev)
+        c->prev->next = c->next;
+    else
+        s->conns = c->next;
+    if (c->next) c->next->prev = c->prev;
+    bufferevent_decref(c->bev);
+    free(c);
+}
+
+static void on_input(struct evbuffer *buf, const struct evbuffer_cb_info *info, void *ctx) {
+    sf_conn *c = ctx;
+    (void)buf;
+    if (info->n_added > 0 && !c->busy && c->reading_s == 0) c->reading_s = sf_now_s();
+}
+
+static struct bufferevent *new_bev(sf_server *s) {
+    if (!s->tls) return bufferevent_socket_new(s->base, -1, BEV_OPT_CLOSE_ON_FREE);
+    SSL *ssl = SSL_new(s->tls);
+    if (!ssl) return NULL;
+    struct bufferevent *bev =
+        bufferevent_openssl_socket_new(s->base, -1, ssl, BUFFEREVENT_SSL_ACCEPTING, BEV_OPT_CLOSE_ON_FREE);
+    if (bev) bufferevent_openssl_set_allow_dirty_shutdown(bev, 1); /* clients rarely close TLS in form */
+    return bev;
+}
+
+/* Without memory for the record evhttp makes a bufferevent of its own, which only misses the time limit. */
+static struct bufferevent *accept_one(struct event_base *base, void *ctx) {
+    sf_server *s = ctx;
+    (void)base;
+    struct bufferevent *bev = new_bev(s);
+    sf_conn *c = bev ? calloc(1, sizeof *c) : NULL;
+    if (!c) return bev;
+    c->server = s;
+    c->bev = bev;
+    c->next = s->conns;
+    if (s->conns) s->conns->prev = c;
+    s->conns = c;
+    bufferevent_incref(bev);
+    evbuffer_add_cb(bufferevent_get_input(bev), on_input, c);
+    return bev;
+}
+
+static sf_code tls_fail(sf_err *err, const char *what, const char *path) {
+    char why[160];
+    ERR_error_string_n(ERR_get_error(), why, sizeof why);
+    return SF_FAIL(err, SF_INVALID, "%s %s: %s", what, path, why);
+}
+
+static sf_code tls_init(sf_server *s, sf_err *err) {
+    const sf_serve_config *c = s->cfg;
+    s->tls = SSL_CTX_new(TLS_server_method());
+    if (!s->tls) return SF_FAIL(err, SF_NOMEM, "no memory for TLS");
+    SSL_CTX_set_min_proto_version(s->tls, TLS1_2_VERSION);
+    if (SSL_CTX_use_certificate_chain_file(s->tls, c->ssl_cert) != 1)
+        return tls_fail(err, "ssl_certfile", c->ssl_cert);
+    if (SSL_CTX_use_PrivateKey_file(s->tls, c->ssl_key, SSL_FILETYPE_PEM) != 1)
+        return tls_fail(err, "ssl_keyfile", c->ssl_key);
+    if (SSL_CTX_check_private_key(s->tls) != 1) return tls_fail(err, "ssl_keyfile", c->ssl_key);
+    return SF_OK;
+}
+
+sf_code sf_conns_init(sf_server *s, sf_err *err) {
+    if (s->cfg->ssl_cert) SF_TRY(tls_init(s, err));
+    evhttp_set_bevcb(s->http, accept_one, s);
+    evhttp_set_timeout(s->http, IDLE_S);
+    evhttp_set_max_body_size(s->http, BODY_MAX);
+    evhttp_set_max_headers_size(s->http, HEADERS_MAX);
+    evhttp_set_allowed_methods(s->http, EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_HEAD | EVHTTP_REQ_PUT |
+                                            EVHTTP_REQ_DELETE | EVHTTP_REQ_OPTIONS | EVHTTP_REQ_PATCH);
+    return SF_OK;
+}
+
+void sf_conns_fini(sf_server *s) {
+    while (s->conns)
+        conn_release(s->conns);
+    SSL_CTX_free(s->tls);
+}
+
+/* evhttp has let go of it: only our reference is left. */
+static bool is_dead(const sf_conn *c) {
+    bufferevent_data_cb read, write;
+    bufferevent_event_cb event;
+    bufferevent_getcb(c->bev, &read, &write, &event, NULL);
+    return !event;
+}
+
+static void too_slow(sf_conn *c) {
+    static const char answer[] =
+        "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+    const int fd = bufferevent_getfd(c->bev);
+    if (fd < 0) return;
+    if (!c->server->tls) (void)!send(fd, answer, sizeof answer - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    shutdown(fd, SHUT_RDWR); /* evhttp sees the end and frees it */
+    c->reading_s = 0;
+    c->busy = true;
+}
+
+void sf_conns_sweep(sf_server *s) {
+    const double now = sf_now_s();
+    for (sf_conn *c = s->conns, *next; c; c = next) {
+        next = c->next;
+        if (is_dead(c))
+            conn_release(c);
+        else if (c->reading_s > 0 && now - c->reading_s > REQUEST_S)
+            too_slow(c);
+    }
+}
+
+static void on_close(struct evhttp_connection *evcon, void *ctx) {
+    sf_conn *c = ctx;
+    (void)evcon;
+    evbuffer_remove_cb(bufferevent_get_input(c->bev), on_input, c);
+    if (c->call) sf_call_gone(c->call);
+    conn_release(c);
+}
+
+/* The answer is out: the next request may come. */
+static void on_complete(struct evhttp_request *req, void *ctx) {
+    sf_conn *c = ctx;
+    struct evhttp_connection *evcon = evhttp_request_get_connection(req);
+    c->busy = false;
+    c->call = NULL;
+    bufferevent_setwatermark(c->bev, EV_READ, 0, 0);
+    if (evcon) evhttp_connection_set_timeout(evcon, IDLE_S);
+    if (evbuffer_get_length(bufferevent_get_input(c->bev)) > 0) c->reading_s = sf_now_s();
+}
+
+sf_conn *sf_conn_of(sf_server *s, struct evhttp_request *req) {
+    struct evhttp_connection *evcon = evhttp_request_get_connection(req);
+    struct bufferevent *bev = evcon ? evhttp_connection_get_bufferevent(evcon) : NULL;
+    sf_conn *c = s->conns;
+    while (c && c->bev != bev)
+        c = c->next;
+    if (!c) return NULL;
+    c->busy = true;
+    c->reading_s = 0;
+    evhttp_connection_set_closecb(evcon, on_close, c);
+    evhttp_request_set_on_complete_cb(req, on_complete, c);
+    return c;
+}
+
+void sf_conn_wait(sf_conn *c, sf_call *call) {
+    static const struct timeval stall = {STALL_S, 0};
+    bufferevent_data_cb read, write;
+    bufferevent_event_cb event;
+    void *arg;
+    c->call = call;
+    bufferevent_getcb(c->bev, &read, &write, &event, &arg);
+    bufferevent_setcb(c->bev, NULL, write, event, arg); /* what comes now belongs to the next request */
+    bufferevent_setwatermark(c->bev, EV_READ, 0, UNREAD_MAX);
+    bufferevent_set_timeouts(c->bev, NULL, &stall);
+    bufferevent_enable(c->bev, EV_READ);
+}
+
+size_t sf_conn_unsent(const sf_conn *c) {
+    return evbuffer_get_length(bufferevent_get_output(c->bev));
+}

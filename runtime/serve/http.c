@@ -1,0 +1,249 @@
+/* Routing, keys, CORS, and answers in one piece. */
+#include "serve/serve_priv.h"
+
+#include "api/json.h"
+#include "base/buf.h"
+
+#include <event2/buffer.h>
+#include <event2/keyvalq_struct.h>
+#include <openssl/crypto.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define REQUEST_ID_MAX 128
+
+/* clang-format off */
+const sf_endpoint sf_endpoints[] = {
+    {"/health", "GET,HEAD", true, true, sf_handle_health, "200 when requests are served, else 503"},
+    {"/live", "GET,HEAD", true, true, sf_handle_live, "200 while the process runs"},
+    {"/version", "GET,HEAD", true, true, sf_handle_version, "the version of the server"},
+    {"/metrics", "GET,HEAD", true, false, sf_handle_metrics, "counters for Prometheus"},
+    {"/openapi.json", "GET,HEAD", true, false, sf_handle_openapi, "this description"},
+    {"/v1/models", "GET,HEAD", false, false, sf_handle_models, "the model that is served"},
+    {"/v1/models/", "GET,HEAD", false, false, sf_handle_models, "a model by its name"},
+    {"/v1/completions", "POST", false, false, sf_handle_completions, "the continuation of a prompt"},
+    {"/v1/chat/completions", "POST", false, false, sf_handle_chat, "the answer to a conversation"},
+    {"/tokenize", "POST", false, false, sf_handle_tokenize, "text or messages to token ids"},
+    {"/detokenize", "POST", false, false, sf_handle_detokenize, "token ids to text"},
+};
+/* clang-format on */
+const int sf_n_endpoints = (int)(sizeof sf_endpoints / sizeof *sf_endpoints);
+
+static const struct {
+    int status;
+    const char *reason;
+} reasons[] = {{200, "OK"},
+               {204, "No Content"},
+               {400, "Bad Request"},
+               {401, "Unauthorized"},
+               {404, "Not Found"},
+               {405, "Method Not Allowed"},
+               {408, "Request Timeout"},
+               {413, "Content Too Large"},
+               {429, "Too Many Requests"},
+               {500, "Internal Server Error"},
+               {503, "Service Unavailable"}};
+
+static const char *reason_of(int status) {
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+        if (reasons[i].status == status) return reasons[i].reason;
+    return "Error";
+}
+
+void sf_new_id(const char *prefix, char out[48]) {
+    static atomic_uint count; /* tells ids apart where the system has no randomness to give */
+    uint8_t raw[12] = {0};
+    if (getrandom(raw, sizeof raw, GRND_NONBLOCK) < 0)
+        memcpy(raw, &(unsigned){atomic_fetch_add(&count, 1)}, sizeof(unsigned));
+    size_t at = (size_t)snprintf(out, 48, "%.20s", prefix);
+    for (size_t i = 0; i < sizeof raw; i++)
+        at += (size_t)snprintf(out + at, 48 - at, "%02x", raw[i]);
+}
+
+/* The client's own id comes back, if it is one: printable, and not too long. */
+static const char *client_id(struct evhttp_request *req) {
+    const char *id = evhttp_find_header(evhttp_request_get_input_headers(req), "X-Request-Id");
+    if (!id || !*id || strlen(id) > REQUEST_ID_MAX) return NULL;
+    for (const char *s = id; *s; s++)
+        if (*s < '!' || *s > '~') return NULL;
+    return id;
+}
+
+void sf_http_headers(sf_server *s, struct evhttp_request *req, const char *id) {
+    struct evkeyvalq *h = evhttp_request_get_output_headers(req);
+    const char *given = client_id(req);
+    char fresh[48];
+    if (!given && !id) {
+        sf_new_id("req-", fresh);
+        id = fresh;
+    }
+    evhttp_add_header(h, "X-Request-Id", given ? given : id);
+    evhttp_add_header(h, "Server", "steadfast");
+    if (s->cfg->allowed_origin) {
+        evhttp_add_header(h, "Access-Control-Allow-Origin", s->cfg->allowed_origin);
+        evhttp_add_header(h, "Vary", "Origin");
+    }
+}
+
+void sf_http_text(sf_server *s, struct evhttp_request *req, int status, const char *type, const char *text,
+                  size_t len) {
+    struct evbuffer *body = evbuffer_new();
+    sf_http_headers(s, req, NULL);
+    if (len > 0) evhttp_add_header(evhttp_request_get_output_headers(req), "Content-Type", type);
+    if (body) evbuffer_add(body, text, len);
+    evhttp_send_reply(req, status, reason_of(status), body);
+    if (body) evbuffer_free(body);
+}
+
+void sf_http_json(sf_server *s, struct evhttp_request *req, int status, json_t *body) {
+    static const char lost[] =
+        "{\"error\":{\"message\":\"out of "
+        "memory\",\"type\":\"server_error\",\"param\":null,\"code\":\"out_of_memory\"}}";
+    char *text = body ? sf_json_dump(body) : NULL;
+    json_decref(body);
+    if (text)
+        sf_http_text(s, req, status, "application/json", text, strlen(text));
+    else
+        sf_http_text(s, req, 500, "application/json", lost, sizeof lost - 1);
+    free(text);
+}
+
+void sf_http_error(sf_server *s, struct evhttp_request *req, const sf_api_error *e) {
+    json_t *o = json_object();
+    bool ok = o != NULL;
+    sf_json_put(o, "error", sf_api_error_json(e), &ok);
+    if (!ok) {
+        json_decref(o);
+        o = NULL;
+    }
+    struct evkeyvalq *h = evhttp_request_get_output_headers(req);
+    if (e->status == 429 || e->status == 503) evhttp_add_header(h, "Retry-After", "1");
+    if (e->status == 401) evhttp_add_header(h, "WWW-Authenticate", "Bearer");
+    sf_http_json(s, req, e->status, o);
+}
+
+void sf_http_fail(sf_server *s, struct evhttp_request *req, int status, const char *type, const char *reason,
+                  const char *fmt, ...) {
+    sf_api_error e = {.code = SF_INVALID, .status = status, .type = type, .reason = reason};
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(e.message, sizeof e.message, fmt, ap);
+    va_end(ap);
+    sf_http_error(s, req, &e);
+}
+
+bool sf_http_body(sf_server *s, struct evhttp_request *req, json_t **out) {
+    struct evbuffer *in = evhttp_request_get_input_buffer(req);
+    const size_t len = evbuffer_get_length(in);
+    const char *text = len > 0 ? (const char *)evbuffer_pullup(in, -1) : "";
+    sf_api_error e;
+    sf_code rc = text ? sf_json_parse(text, len, "the body", out, &e) : sf_api_nomem(&e);
+    if (rc == SF_OK) return true;
+    sf_http_error(s, req, &e);
+    return false;
+}
+
+/* ---- who may ---- */
+
+/* In the same time whatever the key is, but for its length. */
+static bool key_is(const char *given, const char *key) {
+    const size_t len = strlen(key);
+    return strlen(given) == len && CRYPTO_memcmp(given, key, len) == 0;
+}
+
+static bool is_allowed(const sf_server *s, struct evhttp_request *req) {
+    static const char scheme[] = "Bearer ";
+    if (s->cfg->n_api_keys == 0) return true;
+    const char *auth = evhttp_find_header(evhttp_request_get_input_headers(req), "Authorization");
+    bool found = false;
+    if (!auth || evutil_ascii_strncasecmp(auth, scheme, sizeof scheme - 1) != 0) return false;
+    for (int i = 0; i < s->cfg->n_api_keys; i++)
+        found = key_is(auth + sizeof scheme - 1, s->cfg->api_keys[i]) || found;
+    return found;
+}
+
+static const char *method_of(struct evhttp_request *req) {
+    switch (evhttp_request_get_command(req)) {
+    case EVHTTP_REQ_GET:
+        return "GET";
+    case EVHTTP_REQ_HEAD:
+        return "HEAD";
+    case EVHTTP_REQ_POST:
+        return "POST";
+    case EVHTTP_REQ_OPTIONS:
+        return "OPTIONS";
+    default:
+        return "another method";
+    }
+}
+
+/* Whether the comma-separated list has the word. */
+static bool lists(const char *list, const char *word) {
+    const size_t len = strlen(word);
+    for (const char *at = strstr(list, word); at; at = strstr(at + 1, word))
+        if ((at == list || at[-1] == ',') && (at[len] == 0 || at[len] == ',')) return true;
+    return false;
+}
+
+static const sf_endpoint *find_route(const char *path) {
+    for (int i = 0; i < sf_n_endpoints; i++) {
+        const size_t len = strlen(sf_endpoints[i].path);
+        const bool below = len > 1 && sf_endpoints[i].path[len - 1] == '/';
+        if (below ? strncmp(path, sf_endpoints[i].path, len) == 0 : strcmp(path, sf_endpoints[i].path) == 0)
+            return &sf_endpoints[i];
+    }
+    return NULL;
+}
+
+static void preflight(sf_server *s, struct evhttp_request *req) {
+    struct evkeyvalq *h = evhttp_request_get_output_headers(req);
+    if (s->cfg->allowed_origin) {
+        evhttp_add_header(h, "Access-Control-Allow-Methods", "GET, POST, OPTIONS");
+        evhttp_add_header(h, "Access-Control-Allow-Headers", "Authorization, Content-Type, X-Request-Id");
+        evhttp_add_header(h, "Access-Control-Max-Age", "600");
+    }
+    sf_http_text(s, req, 204, "text/plain", "", 0);
+}
+
+/* Whether the server is in a state to take requests; else says so. */
+static bool is_ready(sf_server *s, struct evhttp_request *req) {
+    switch ((sf_serve_state)atomic_load(&s->state)) {
+    case SF_READY:
+        return true;
+    case SF_LOADING:
+        sf_http_fail(s, req, 503, "server_error", "loading", "the model is still being loaded");
+        return false;
+    case SF_DRAINING:
+        sf_http_fail(s, req, 503, "server_error", "draining", "the server is shutting down");
+        return false;
+    case SF_FAILED:
+        sf_http_fail(s, req, 503, "server_error", "device", "the device has failed: %s", s->failure.msg);
+        return false;
+    }
+    return false;
+}
+
+void sf_http_dispatch(struct evhttp_request *req, void *ctx) {
+    sf_server *s = ctx;
+    const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(req);
+    const char *path = uri ? evhttp_uri_get_path(uri) : NULL, *method = method_of(req);
+    const sf_endpoint *r = path ? find_route(path) : NULL;
+    (void)sf_conn_of(s, req);
+    if (strcmp(method, "OPTIONS") == 0)
+        preflight(s, req);
+    else if (!r)
+        sf_http_fail(s, req, 404, "invalid_request_error", "not_found", "%.200s: no such path",
+                     path ? path : "");
+    else if (!lists(r->methods, method)) {
+        evhttp_add_header(evhttp_request_get_output_headers(req), "Allow", r->methods);
+        sf_http_fail(s, req, 405, "invalid_request_error", "method_not_allowed", "%s takes %s, not %s",
+                     r->path, r->methods, method);
+    } else if (!r->open && !is_allowed(s, req))
+        sf_http_fail(s, req, 401, "invalid_request_error", "invalid_api_key",
+                     "give one of the server's keys as Authorization: Bearer KEY");
+    else if (r->early || is_ready(s, req))
+        r->handle(s, req);
+}

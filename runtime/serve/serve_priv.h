@@ -1,0 +1,149 @@
+/* Inside of the server. Everything here belongs to the HTTP thread unless it says otherwise. */
+#ifndef SF_SERVE_SERVE_PRIV_H
+#define SF_SERVE_SERVE_PRIV_H
+
+#include "serve/driver.h"
+#include "serve/serve.h"
+
+#include "api/json.h"
+
+#include <event2/event.h>
+#include <event2/http.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct ssl_ctx_st;
+
+typedef enum sf_serve_state { SF_LOADING, SF_READY, SF_DRAINING, SF_FAILED } sf_serve_state;
+
+/* A client's connection, from its acceptance on. */
+typedef struct sf_conn {
+    struct sf_server *server;
+    struct bufferevent *bev; /* a reference is held */
+    double reading_s;        /* when the request being read began; 0: none is */
+    bool busy;               /* a request is being answered */
+    struct sf_call *call;    /* that request, where its answer takes time */
+    struct sf_conn *prev, *next;
+} sf_conn;
+
+/* What a choice's stream has told so far. */
+typedef struct sf_told {
+    int64_t chars; /* characters of its log-probabilities' tokens */
+    bool begun;
+} sf_told;
+
+/* A completion or chat on its way: one job for each prompt. */
+typedef struct sf_call {
+    struct sf_server *server;
+    struct evhttp_request *req;
+    sf_conn *conn; /* NULL: the client has gone */
+    char id[48];
+    sf_api_request api;
+    int64_t created; /* Unix time */
+    double arrived_s;
+    sf_job **jobs; /* [n_jobs] */
+    int n_jobs, n_submitted, n_done;
+    sf_told *told; /* stream: [n_jobs * n] */
+    bool stalled;  /* stream: the client reads too slowly; news wait */
+    bool answered; /* an error has been sent, nothing more follows */
+    struct sf_call *prev, *next;
+} sf_call;
+
+struct sf_server {
+    const sf_serve_config *cfg;
+    struct event_base *base;
+    struct evhttp *http;
+    struct event *wake, *tick, *sigterm, *sigint;
+    struct ssl_ctx_st *tls;
+    pthread_t thread;
+    bool thread_runs;
+    int port;
+    sf_metrics *metrics;
+    char label[160]; /* the model's name as a label of Prometheus */
+    /* set by sf_server_run before the state says READY */
+    sf_engine *engine;
+    const sf_api_model *model;
+    sf_driver *driver;
+    atomic_int state; /* sf_serve_state */
+    sf_err failure;   /* written before state says FAILED */
+    sf_conn *conns;
+    sf_call *calls;
+    int n_calls;
+    int64_t started;                /* Unix time */
+    double drain_until_s, pinged_s; /* sf_now_s */
+    atomic_bool closing;            /* the HTTP thread is to end, once all is sent */
+    double close_by_s;              /* or at this time; written before closing */
+};
+
+/* ---- conn.c: connections ---- */
+SF_CHECKED sf_code sf_conns_init(sf_server *s, sf_err *err); /* TLS, if configured, and evhttp's hooks */
+void sf_conns_fini(sf_server *s);
+void sf_conns_sweep(sf_server *s); /* ends those that take too long over a request; each second */
+/* The connection of a request that has just been read. */
+sf_conn *sf_conn_of(sf_server *s, struct evhttp_request *req);
+/* From now on the answer takes time: the client's going away is noticed (sf_call_gone). */
+void sf_conn_wait(sf_conn *c, sf_call *call);
+size_t sf_conn_unsent(const sf_conn *c); /* bytes */
+
+/* ---- http.c: answers ---- */
+typedef struct sf_endpoint {
+    const char *path, *methods; /* methods: "GET,HEAD"; a path that ends with / stands for all below it */
+    bool open;                  /* needs no key */
+    bool early;                 /* answers while the model is being loaded */
+    void (*handle)(sf_server *s, struct evhttp_request *req);
+    const char *summary;
+} sf_endpoint;
+extern const sf_endpoint sf_endpoints[];
+extern const int sf_n_endpoints;
+
+/* server.c: stops the driver once a draining server has nothing left to answer. */
+void sf_server_look(sf_server *s);
+
+void sf_http_dispatch(struct evhttp_request *req, void *server);
+void sf_http_text(sf_server *s, struct evhttp_request *req, int status, const char *type, const char *text,
+                  size_t len);
+void sf_http_json(sf_server *s, struct evhttp_request *req, int status, json_t *body); /* takes body */
+void sf_http_error(sf_server *s, struct evhttp_request *req, const sf_api_error *e);
+void sf_http_fail(sf_server *s, struct evhttp_request *req, int status, const char *type, const char *reason,
+                  const char *fmt, ...) __attribute__((format(printf, 6, 7)));
+/* Headers that every answer has. id: the request's, or NULL for a new one. */
+void sf_http_headers(sf_server *s, struct evhttp_request *req, const char *id);
+/* The body as a JSON object; false: an error has been sent. */
+bool sf_http_body(sf_server *s, struct evhttp_request *req, json_t **out);
+void sf_new_id(const char *prefix, char out[48]);
+
+/* ---- call.c, stream.c: completions and chats ---- */
+void sf_handle_completions(sf_server *s, struct evhttp_request *req);
+void sf_handle_chat(sf_server *s, struct evhttp_request *req);
+void sf_calls_wake(sf_server *s);   /* takes what the driver has ready */
+void sf_calls_ping(sf_server *s);   /* keeps idle streams open */
+void sf_calls_cancel(sf_server *s); /* all of them */
+void sf_call_gone(sf_call *c);      /* the client has closed the connection */
+void sf_stream_begin(sf_call *c);
+void sf_stream_news(sf_call *c, sf_job *j); /* sends what job j has committed, if the client keeps up */
+void sf_stream_end(sf_call *c);
+void sf_stream_error(sf_call *c, const sf_api_error *e);
+void sf_call_drop(sf_call *c);    /* frees it as it is, when neither thread runs any more */
+bool sf_call_try_end(sf_call *c); /* ends and frees the call once all its jobs are done */
+
+/* ---- forms.c: JSON of answers ---- */
+json_t *sf_form_head(const sf_call *c,
+                     const char *object); /* id, object, created, model, system_fingerprint */
+json_t *sf_form_answer(sf_call *c);
+json_t *sf_form_usage(const sf_call *c); /* of all jobs */
+
+/* ---- others ---- */
+void sf_handle_models(sf_server *s, struct evhttp_request *req);
+void sf_handle_health(sf_server *s, struct evhttp_request *req);
+void sf_handle_live(sf_server *s, struct evhttp_request *req);
+void sf_handle_version(sf_server *s, struct evhttp_request *req);
+void sf_handle_metrics(sf_server *s, struct evhttp_request *req);
+void sf_handle_tokenize(sf_server *s, struct evhttp_request *req);
+void sf_handle_detokenize(sf_server *s, struct evhttp_request *req);
+void sf_handle_openapi(sf_server *s, struct evhttp_request *req);
+
+/* log.c */
+void sf_log_call(const sf_call *c, int status, const char *outcome);
+void sf_log_event(const sf_server *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#endif
