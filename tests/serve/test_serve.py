@@ -1,0 +1,369 @@
+#!/usr/bin/env python3
+"""The server over HTTP, on real weights, with the official client where that speaks for users.
+
+usage: test_serve.py BINARY WEIGHTS [unittest arguments]      (PYTHONPATH: openai, prometheus_client)"""
+
+import concurrent.futures
+import json
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from server import Server  # noqa: E402
+
+BINARY = WEIGHTS = None
+SMALL = ("--max-model-len", 512)
+PROBE = {"prompt": "The sea is", "max_tokens": 12, "temperature": 0.7, "seed": 42, "is_deterministic": True, "logprobs": 1}
+LONG = {"prompt": "The sea is", "max_tokens": 400, "ignore_eos": True}
+
+
+class Shared(unittest.TestCase):
+    """One server for the tests of a class; after each the probe has its digest and all pages are free."""
+
+    flags = SMALL
+
+    @classmethod
+    def setUpClass(cls):
+        cls.s = Server(BINARY, WEIGHTS, *cls.flags)
+        cls.digest = cls.s.complete(**PROBE)["determinism"]["digest"]
+
+    @classmethod
+    def tearDownClass(cls):
+        code = cls.s.stop()
+        assert code == 0, (code, cls.s.log[-5:])
+
+    def tearDown(self):
+        self.s.settle()
+        self.assertEqual(self.s.metric("kv_cache_usage_perc"), 0)
+        self.assertEqual(self.s.ask("GET", "/health")[0], 200)
+        self.assertEqual(self.s.complete(**PROBE)["determinism"]["digest"], self.digest)
+
+    def refused(self, status, body, path="/v1/completions", param=None):
+        got, answer = self.s.post(path, body)
+        self.assertEqual(got, status, answer)
+        self.assertEqual(set(answer["error"]) & {"message", "type", "param", "code"}, {"message", "type", "param", "code"})
+        if param:
+            self.assertEqual(answer["error"]["param"], param)
+        return answer["error"]
+
+
+class Client(Shared):
+    """The official client, unchanged."""
+
+    def setUp(self):
+        import openai
+
+        self.openai = openai
+        self.c = openai.OpenAI(base_url=f"http://127.0.0.1:{self.s.port}/v1", api_key="none", max_retries=0)
+        self.model = self.c.models.list().data[0].id
+
+    def tearDown(self):
+        self.c.close()
+        super().tearDown()
+
+    def test_the_model_is_listed_with_what_bench_clients_read(self):
+        card = self.s.ask("GET", "/v1/models")[2]
+        one = json.loads(card)["data"][0]
+        self.assertEqual((one["root"], one["max_model_len"]), (one["id"], 512))
+        self.assertEqual(self.c.models.retrieve(self.model).id, self.model)
+
+    def test_a_completion_has_text_usage_and_log_probabilities(self):
+        a = self.c.completions.create(model=self.model, prompt="The sea is", max_tokens=5, temperature=0, logprobs=2)
+        self.assertEqual((a.usage.prompt_tokens, a.usage.completion_tokens), (3, 5))
+        self.assertEqual(a.choices[0].finish_reason, "length")
+        self.assertEqual("".join(a.choices[0].logprobs.tokens), a.choices[0].text)
+        self.assertEqual(len(a.choices[0].logprobs.top_logprobs), 5)
+
+    def test_a_chat_has_a_message_and_log_probabilities_with_bytes(self):
+        a = self.c.chat.completions.create(model=self.model, messages=[{"role": "user", "content": "Say hi"}], max_tokens=6,
+                                           logprobs=True, top_logprobs=3, temperature=0)
+        content = a.choices[0].logprobs.content
+        self.assertEqual(a.choices[0].message.role, "assistant")
+        self.assertEqual(bytes(b for t in content for b in t.bytes).decode(), a.choices[0].message.content)
+        self.assertEqual({len(t.top_logprobs) for t in content}, {3})
+
+    def test_a_stream_concatenates_to_the_whole_answer_and_ends_with_the_usage(self):
+        ask = {"model": self.model, "messages": [{"role": "user", "content": "Tell me of the sea 🌊"}], "max_tokens": 40, "seed": 7}
+        whole = self.c.chat.completions.create(**ask).choices[0].message.content
+        chunks = list(self.c.chat.completions.create(**ask, stream=True, stream_options={"include_usage": True}))
+        self.assertEqual(chunks[0].choices[0].delta.role, "assistant")
+        self.assertEqual("".join(c.choices[0].delta.content or "" for c in chunks if c.choices), whole)
+        self.assertEqual((chunks[-1].choices, chunks[-1].usage.completion_tokens), ([], 40))
+        self.assertEqual([c.choices[0].finish_reason for c in chunks[-3:-1]], [None, "length"])
+
+    def test_choices_are_distinct_and_the_first_is_that_of_one(self):
+        ask = {"model": self.model, "prompt": "Once upon", "max_tokens": 8, "temperature": 1.2, "seed": 5,
+               "extra_body": {"is_deterministic": True}}
+        eight = [c.text for c in self.c.completions.create(**ask, n=8).choices]
+        self.assertEqual(len(set(eight)), 8)
+        self.assertEqual(eight, [c.text for c in self.c.completions.create(**ask, n=8).choices])
+        self.assertEqual(eight[0], self.c.completions.create(**ask).choices[0].text)
+
+    def test_a_stop_string_ends_the_text_before_it_streamed_or_not(self):
+        free = self.c.completions.create(model=self.model, prompt="One, two, three,", max_tokens=30, temperature=0).choices[0].text
+        stop = free[10:14]
+        ask = {"model": self.model, "prompt": "One, two, three,", "max_tokens": 30, "temperature": 0, "stop": [stop]}
+        a = self.c.completions.create(**ask).choices[0]
+        self.assertEqual((a.text, a.finish_reason), (free[:free.index(stop)], "stop"))
+        pieces = list(self.c.completions.create(**ask, stream=True))
+        self.assertEqual("".join(p.choices[0].text for p in pieces), a.text)
+
+    def test_several_prompts_answer_in_order(self):
+        a = self.c.completions.create(model=self.model, prompt=["The sea", "A cat"], n=2, max_tokens=3, extra_body={"echo": True})
+        self.assertEqual([c.index for c in a.choices], [0, 1, 2, 3])
+        self.assertEqual([c.text[:5] for c in a.choices], ["The s", "The s", "A cat", "A cat"])
+
+    def test_errors_have_the_clients_types(self):
+        with self.assertRaises(self.openai.NotFoundError):
+            self.c.completions.create(model="nope", prompt="x")
+        with self.assertRaises(self.openai.BadRequestError):
+            self.c.completions.create(model=self.model, prompt="x", temperature=-1)
+
+    def test_a_client_that_leaves_its_stream_frees_it(self):
+        stream = self.c.completions.create(model=self.model, **{k: LONG[k] for k in ("prompt", "max_tokens")}, stream=True)
+        next(iter(stream))
+        stream.close()
+
+
+class Requests(Shared):
+    """Rows of the field's cases: what goes wrong in other servers."""
+
+    def test_seeds_are_exact_and_out_of_range_is_refused(self):
+        for seed in (-2**63 - 1, 2**63, "7", 1.5):
+            self.refused(400, {"prompt": "x", "seed": seed}, param="seed")
+        texts = [self.s.complete(prompt="The", max_tokens=8, seed=seed)["choices"][0]["text"] for seed in (2**53, 2**53 + 1)]
+        self.assertNotEqual(*texts)
+
+    def test_max_tokens_has_its_range(self):
+        for n in (-1, 2**31, "5", 0):
+            self.refused(400, {"prompt": "x", "max_tokens": n}, param="max_tokens")
+        self.assertEqual(self.s.complete(prompt="x", max_tokens=1)["usage"]["completion_tokens"], 1)
+        echoed = self.s.complete(prompt="The sea", max_tokens=0, echo=True, logprobs=1)
+        self.assertEqual((echoed["choices"][0]["text"], echoed["usage"]["completion_tokens"]), ("The sea", 0))
+
+    def test_empty_prompts_are_refused_or_begin_at_bos(self):
+        for prompt in ([], [[]]):
+            self.refused(400, {"prompt": prompt})
+        for prompt in ("", [""]):
+            self.assertEqual(self.s.complete(prompt=prompt, max_tokens=1)["usage"]["prompt_tokens"], 1)
+        self.refused(400, {"messages": []}, "/v1/chat/completions")
+
+    def test_a_prompt_over_the_context_tells_both_counts_before_the_stream(self):
+        for stream in (False, True):
+            e = self.refused(400, {"prompt": [5] * 513, "stream": stream})
+            self.assertEqual((e["n_prompt_tokens"], e["n_ctx"]), (513, 512))
+        self.assertEqual(self.s.complete(prompt=[5] * 511, max_tokens=9)["choices"][0]["finish_reason"], "length")
+
+    def test_ids_out_of_the_vocabulary_are_refused_by_field(self):
+        for bad in (999999, -1, 49152):
+            self.refused(400, {"prompt": [bad]})
+            self.refused(400, {"prompt": "x", "stop_token_ids": [bad]}, param="stop_token_ids")
+            self.refused(400, {"prompt": "x", "logit_bias": {str(bad): 1}}, param="logit_bias")
+
+    def test_bodies_that_are_no_json_are_refused(self):
+        nested = b'{"prompt":' + b"[" * 10000 + b"]" * 10000 + b"}"
+        for body in (b"", b"{", b"[1]", b"null", b'{"prompt":"\xc4\xe3\xba\xc3"}', b'{"prompt":"\\ud800"}', nested, b'{"prompt":1,"prompt":2}'):
+            status, _, text = self.s.ask("POST", "/v1/completions", body)
+            self.assertEqual(status, 400, (body[:30], text))
+            self.assertIn("error", json.loads(text))
+
+    def test_characters_are_never_split(self):
+        ask = {"prompt": "Emoji: 👩‍👩‍👧‍👦 🇫🇷 é 漢字 🙂🙂🙂", "max_tokens": 60, "temperature": 1.5, "seed": 3, "min_tokens": 60}
+        whole = self.s.complete(**ask)["choices"][0]["text"]
+        pieces = [json.loads(e)["choices"][0]["text"] for e in self.s.events("/v1/completions", ask)[:-1]]
+        self.assertEqual("".join(pieces), whole)
+        self.assertFalse(any("\ufffd" in p for p in pieces) and "\ufffd" not in whole)
+
+    def test_streamed_log_probabilities_are_those_of_the_whole(self):
+        ask = {"prompt": "The sea", "max_tokens": 9, "logprobs": 2, "echo": True, "seed": 1, "return_token_ids": True}
+        whole = self.s.complete(**ask)["choices"][0]
+        parts = [json.loads(e)["choices"][0] for e in self.s.events("/v1/completions", ask)[:-1]]
+        for key in ("tokens", "token_logprobs", "text_offset", "top_logprobs"):
+            self.assertEqual([x for p in parts if p["logprobs"] for x in p["logprobs"][key]], whole["logprobs"][key], key)
+        self.assertEqual([i for p in parts for i in p["token_ids"]], whole["token_ids"])
+
+    def test_disconnects_free_slots_in_the_queue_and_in_progress(self):
+        def leave(i):
+            with socket.create_connection(("127.0.0.1", self.s.port)) as c:
+                body = json.dumps({**LONG, "stream": i % 2 == 0, "is_deterministic": i % 3 == 0}).encode()
+                c.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+                time.sleep(0.02 * (i % 7))
+
+        with concurrent.futures.ThreadPoolExecutor(25) as pool:
+            list(pool.map(leave, range(100)))
+
+    def test_wrong_lengths_and_large_heads_are_refused_and_others_served(self):
+        for head in (b"Content-Length: -5", b"Content-Length: x", b"X-Long: " + b"a" * (1 << 20)):
+            got = self.s.raw(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\n" + head + b"\r\n\r\n{}")
+            self.assertIn(got[:12], (b"HTTP/1.1 400", b"HTTP/1.1 413", b"HTTP/1.1 431", b""), got[:200])
+        got = self.s.raw(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 999999999\r\n\r\n{}")
+        self.assertEqual(got[:12], b"HTTP/1.1 413")
+
+    def test_pipelined_requests_and_a_client_that_sends_while_it_is_answered(self):
+        body = json.dumps({"prompt": "The", "max_tokens": 3}).encode()
+        one = b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+        got = self.s.raw(one * 2 + b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        self.assertEqual(got.count(b"HTTP/1.1 200 OK"), 3)
+
+    def test_unknown_paths_and_methods_are_named(self):
+        self.assertEqual(self.s.ask("GET", "/nope")[0], 404)
+        status, headers, _ = self.s.ask("GET", "/v1/completions")
+        self.assertEqual((status, headers["Allow"]), (405, "POST"))
+
+    def test_tokens_go_to_text_and_back(self):
+        _, a = self.s.post("/tokenize", {"content": "Hello wörld", "add_special": False, "with_pieces": True})
+        self.assertEqual("".join(t["piece"] for t in a["tokens"] if isinstance(t["piece"], str))[:5], "Hello")
+        _, b = self.s.post("/detokenize", {"tokens": [t["id"] for t in a["tokens"]]})
+        self.assertEqual(b["prompt"], "Hello wörld")
+        _, c = self.s.post("/tokenize", {"messages": [{"role": "user", "content": "hi"}]})
+        self.assertGreater(c["count"], 5)
+
+    def test_a_request_id_comes_back(self):
+        self.assertEqual(self.s.ask("GET", "/health", headers={"X-Request-Id": "abc-1"})[1]["X-Request-Id"], "abc-1")
+        self.assertNotIn("\t", self.s.ask("GET", "/health", headers={"X-Request-Id": "a\tb"})[1]["X-Request-Id"])
+
+    def test_metrics_are_read_by_a_prometheus_parser(self):
+        from prometheus_client.parser import text_string_to_metric_families
+
+        families = {f.name: f for f in text_string_to_metric_families(self.s.ask("GET", "/metrics")[2].decode())}
+        for name in ("num_requests_running", "kv_cache_usage_perc", "prompt_tokens", "generation_tokens", "request_success",
+                     "time_to_first_token_seconds", "e2e_request_latency_seconds", "request_queue_time_seconds", "rollbacks"):
+            self.assertIn("steadfast:" + name, families)
+        buckets = [s.value for s in families["steadfast:time_to_first_token_seconds"].samples if s.name.endswith("_bucket")]
+        self.assertEqual(buckets, sorted(buckets))
+        self.assertGreater(buckets[-1], 0)
+
+
+class Determinism(Shared):
+    def test_an_answer_is_the_same_alone_and_in_a_crowd_and_as_run_gives_it(self):
+        ask = [dict(PROBE, prompt=f"Chapter {i}: the", seed=i, max_tokens=16) for i in range(12)]
+        alone = [self.s.complete(**a)["determinism"]["digest"] for a in ask]
+        noise = [{**LONG, "max_tokens": 60, "seed": i} for i in range(12)]
+        with concurrent.futures.ThreadPoolExecutor(24) as pool:
+            futures = [pool.submit(self.s.complete, **b) for pair in zip(ask, noise) for b in pair]
+            crowd = [f.result()["determinism"]["digest"] for f in futures][::2]
+        self.assertEqual(alone, crowd)
+        with tempfile.TemporaryDirectory() as tmp:
+            source, target = tmp + "/in", tmp + "/out"
+            with open(source, "w", encoding="utf-8") as f:
+                f.writelines(json.dumps(a) + "\n" for a in ask)
+            subprocess.run([BINARY, "run", "--weights", WEIGHTS, "--input", source, "--output", target, *map(str, SMALL)], check=True,
+                           stderr=subprocess.DEVNULL)
+            with open(target, encoding="utf-8") as f:
+                self.assertEqual(alone, [json.loads(line)["determinism"]["digest"] for line in f])
+
+
+class Slow(Shared):
+    def test_a_client_that_does_not_read_holds_up_nobody(self):
+        body = json.dumps({**LONG, "max_tokens": 500, "stream": True, "logprobs": 20, "n": 8}).encode()
+        with socket.create_connection(("127.0.0.1", self.s.port)) as c:
+            c.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            c.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+            time.sleep(1)
+            self.assertEqual(self.s.complete(prompt="The", max_tokens=3)["usage"]["completion_tokens"], 3)
+            rss = self.s.rss_kb()
+            time.sleep(2)
+            self.assertLess(self.s.rss_kb() - rss, 64 << 10)
+
+
+class Limits(Shared):
+    flags = (*SMALL, "--max-num-seqs", 1, "--max-queue", 1, "--api-key", "one", "--api-key", "two", "--allowed-origin", "https://a.example",
+             "--log-format", "json")
+
+    @classmethod
+    def setUpClass(cls):
+        cls.s = Server(BINARY, WEIGHTS, *cls.flags)
+        ask = cls.s.ask
+        cls.s.ask = lambda m, p, b=None, headers=None, **k: ask(m, p, b, {"Authorization": "Bearer two", **(headers or {})}, **k)
+        cls.digest = cls.s.complete(**PROBE)["determinism"]["digest"]
+
+    def test_a_full_queue_says_when_to_come_again(self):
+        with concurrent.futures.ThreadPoolExecutor(12) as pool:
+            answers = list(pool.map(lambda _: self.s.ask("POST", "/v1/completions", {**LONG, "max_tokens": 100}), range(12)))
+        full = [h for status, h, _ in answers if status == 429]
+        self.assertTrue(full and all(h["Retry-After"] == "1" for h in full))
+        self.assertEqual({status for status, _, _ in answers}, {200, 429})
+
+    def test_keys_are_asked_for_but_not_for_health(self):
+        for key in ("", "Bearer", "Bearer on", "Bearer one2", "Basic one"):
+            status, headers, _ = self.s.ask("GET", "/v1/models", headers={"Authorization": key})
+            self.assertEqual((status, headers["WWW-Authenticate"]), (401, "Bearer"))
+            self.assertEqual(self.s.ask("GET", "/health", headers={"Authorization": key})[0], 200)
+        self.assertEqual(self.s.ask("GET", "/v1/models", headers={"Authorization": "bearer one"})[0], 200)
+
+    def test_pages_of_the_allowed_origin_may_ask(self):
+        status, headers, _ = self.s.ask("OPTIONS", "/v1/completions", headers={"Origin": "https://a.example"})
+        self.assertEqual((status, headers["Access-Control-Allow-Origin"]), (204, "https://a.example"))
+        self.assertIn("Authorization", headers["Access-Control-Allow-Headers"])
+
+    def test_the_log_is_json_without_prompts(self):
+        self.s.complete(prompt="A secret of mine", max_tokens=2)
+        lines = [json.loads(x) for x in self.s.log if x.startswith("{")]
+        self.assertEqual([x["outcome"] for x in lines if "outcome" in x][-1], "ok")
+        self.assertFalse(any("secret" in x for x in self.s.log))
+
+
+class Ends(unittest.TestCase):
+    def test_sigterm_lets_requests_end_and_refuses_new_ones(self):
+        s = Server(BINARY, WEIGHTS, *SMALL)
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            running = pool.submit(s.complete, **{**LONG, "max_tokens": 60})
+            while s.metric("num_requests_running") == 0:
+                time.sleep(0.01)
+            s.process.send_signal(signal.SIGTERM)
+            while s.ask("GET", "/health")[0] == 200:
+                time.sleep(0.01)
+            self.assertEqual(s.ask("POST", "/v1/completions", LONG)[0], 503)
+            self.assertEqual(running.result()["usage"]["completion_tokens"], 60)
+        self.assertEqual(s.process.wait(30), 0)
+
+    def test_what_does_not_end_in_time_is_told_so(self):
+        s = Server(BINARY, WEIGHTS, *SMALL, "--shutdown-timeout", 0)
+        stream = threading.Thread(target=lambda: setattr(s, "events_got", s.events("/v1/completions", LONG)))
+        stream.start()
+        while s.metric("num_requests_running") == 0:
+            time.sleep(0.01)
+        self.assertEqual(s.stop(), 0)
+        stream.join(20)
+        self.assertEqual(s.events_got[-1], "[DONE]")
+        self.assertEqual(json.loads(s.events_got[-2])["error"]["code"], "shutdown")
+
+    def test_a_port_that_is_taken_is_named(self):
+        with socket.create_server(("127.0.0.1", 0)) as held:
+            port = held.getsockname()[1]
+            p = subprocess.run([BINARY, "serve", "--weights", WEIGHTS, "--port", str(port)], stderr=subprocess.PIPE, text=True, timeout=60)
+        self.assertEqual(p.returncode, 1)
+        self.assertIn(str(port), p.stderr)
+
+    def test_https_with_the_given_certificate(self):
+        with tempfile.TemporaryDirectory() as tmp:
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", tmp + "/k", "-out", tmp + "/c", "-days", "1",
+                            "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"], check=True, stderr=subprocess.DEVNULL)
+            s = Server(BINARY, WEIGHTS, *SMALL, "--ssl-certfile", tmp + "/c", "--ssl-keyfile", tmp + "/k")
+            context = ssl.create_default_context(cafile=tmp + "/c")
+            with socket.create_connection(("127.0.0.1", s.port)) as plain, context.wrap_socket(plain, server_hostname="127.0.0.1") as c:
+                c.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+                self.assertTrue(c.recv(100).startswith(b"HTTP/1.1 200 OK"))
+            self.assertEqual(s.stop(), 0)
+
+    def test_wrong_flags_are_named(self):
+        for flags, word in ((["--ssl-certfile", "x"], "--ssl-keyfile"), (["--port", "70000"], "0..65535"), (["--api-key-file", "/dev/null"], "no key"),
+                            (["--log-format", "xml"], "--log-format")):
+            p = subprocess.run([BINARY, "serve", "--weights", WEIGHTS, *flags], stderr=subprocess.PIPE, text=True, timeout=60)
+            self.assertEqual(p.returncode, 2, p.stderr)
+            self.assertIn(word, p.stderr)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    BINARY, WEIGHTS = sys.argv[1:3]
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
