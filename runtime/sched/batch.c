@@ -277,7 +277,7 @@ static bool goes_on(const sf_seq *q, const sf_segment *seg, sf_class cls, const 
     const sf_state *st = drafts ? &q->draft : &q->committed;
     if (!live(q) || sf_seq_prefilling(q) || seg->kind != SF_SEG_DECODE || seg->rows != 1) return false;
     if (st->finish != SF_FINISH_NONE || st->dead || st->n_tokens + 1 >= q->max_out) return false;
-    if (by_history(&q->req->params)) return false;
+    if (by_history(&q->req->params) || q->expected) return false;
     if (drafts) return sf_seq_candidates(q) + 1 < cfg->window - 1;
     /* a pinned pass over candidates is a verify pass; under `verify` a fast one would come next */
     return !det || (cfg->policy == SF_POLICY_PIN && sf_seq_candidates(q) == 0);

@@ -4,6 +4,7 @@
 
 bool sf_policy_ready(const sf_seq *q, int window) {
     if (!q->req->params.deterministic || sf_seq_prefilling(q)) return false;
+    if (q->expected) return true; /* its draft is given */
     return sf_seq_candidates(q) >= window - 1 || q->draft.finish != SF_FINISH_NONE || q->draft.dead;
 }
 

@@ -36,6 +36,11 @@ static sf_code check_ids(const sf_sched *s, const sf_request *r, sf_err *err) {
         if (p->bias[i].token < 0 || p->bias[i].token >= vocab)
             return SF_FAIL(err, SF_INVALID, "logit_bias has token %d, expected 0..%d", p->bias[i].token,
                            vocab - 1);
+    for (int k = 0; k < p->n; k++)
+        for (int i = 0; i < r->seqs[k].n_expected; i++)
+            if (r->seqs[k].expected[i] < 0 || r->seqs[k].expected[i] >= vocab)
+                return SF_FAIL(err, SF_INVALID, "token_ids[%d] of choice %d is %d, expected 0..%d", i, k,
+                               r->seqs[k].expected[i], vocab - 1);
     return SF_OK;
 }
 

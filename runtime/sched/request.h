@@ -73,6 +73,11 @@ typedef struct sf_request sf_request;
  * need the model (token ids, context) are sf_sched_submit's. */
 SF_CHECKED sf_code sf_request_create(const sf_params *params, const int32_t *prompt, int n_prompt,
                                      sf_request **out, sf_err *err);
+/* Before r (deterministic) is submitted: choice i is to replay this answer. Pinned passes of many rows take
+ * its tokens as given; the choice ends as it would have, or as cancelled where it would have gone another
+ * way: its last token is the first that differs, or the first past the answer's end. Errors: SF_INVALID,
+ * SF_NOMEM. */
+SF_CHECKED sf_code sf_request_expect(sf_request *r, int choice, const int32_t *ids, int n, sf_err *err);
 void sf_request_destroy(sf_request *r); /* not while submitted and unfinished */
 
 const sf_params *sf_request_params(const sf_request *r);

@@ -219,6 +219,7 @@ static void apply(sf_sched *s, const sf_batch *b, double us) {
         verified = verified || p->segs[i].kind == SF_SEG_VERIFY;
         int tokens = q->committed.n_tokens, kv_len = q->committed.kv_len;
         if (apply_one(s, b, &p->segs[i], e, &err) != SF_OK) sf_request_fail(q->req, &err);
+        if (q->expected) sf_replay_compare(q, tokens);
         tokens = q->committed.n_tokens - tokens;
         if (q->req->params.deterministic) {
             s->stats.committed_tokens += tokens;
@@ -234,6 +235,11 @@ static void apply(sf_sched *s, const sf_batch *b, double us) {
 
 static void plan(sf_sched *s, sf_batch *b) {
     sf_demand d;
+    for (int i = 0; i < s->n_run; i++) {
+        sf_seq *q = s->run[i];
+        sf_err err;
+        if (q->expected && sf_replay_draft(q, &s->rules, &err) != SF_OK) sf_request_fail(q->req, &err);
+    }
     sf_policy_demand(s->run, s->n_run, s->cfg.window, &d);
     sf_class cls = sf_policy_class(&s->cfg, &d);
     if (cls == SF_CLASS_FAST)

@@ -9,6 +9,7 @@ void sf_seq_fini(sf_seq *q) {
     free(q->ids);
     free(q->tokens);
     free(q->pages);
+    free(q->expected);
     sf_buf_fini(&q->text);
     sf_buf_fini(&q->shown);
     *q = (sf_seq){0};

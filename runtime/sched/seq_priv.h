@@ -30,12 +30,14 @@ typedef struct sf_seq {
     sf_buf shown;   /* its streamed part, NUL-terminated */
     int32_t *pages; /* [n_pages] */
     int n_pages, pages_cap;
-    int n_prefill;   /* prompt rows to compute */
-    int max_out;     /* output tokens at most, by max_tokens and the context */
-    int reserved;    /* pages it may take in all */
-    int waited;      /* fast passes that a ready window has waited */
-    int take;        /* rows in the pass being planned */
-    uint64_t serial; /* order of admission */
+    int n_prefill;     /* prompt rows to compute */
+    int max_out;       /* output tokens at most, by max_tokens and the context */
+    int reserved;      /* pages it may take in all */
+    int waited;        /* fast passes that a ready window has waited */
+    int take;          /* rows in the pass being planned */
+    uint64_t serial;   /* order of admission */
+    int32_t *expected; /* [n_expected] the answer to be replayed; NULL: none */
+    int n_expected;
 } sf_seq;
 
 struct sf_request {
@@ -69,6 +71,12 @@ static inline bool sf_seq_prefilling(const sf_seq *q) {
 static inline int sf_seq_candidates(const sf_seq *q) {
     return q->draft.n_tokens - q->committed.n_tokens;
 }
+
+/* replay.c, for a sequence with an expected answer. Its tokens become the draft, where none is outstanding.
+ */
+SF_CHECKED sf_code sf_replay_draft(sf_seq *q, const sf_rules *rules, sf_err *err);
+/* Ends the choice as cancelled where a committed token from `from` on isn't the expected one. */
+void sf_replay_compare(sf_seq *q, int from);
 
 /* Ends the request with this error at the end of the step; the first error stays. */
 void sf_request_fail(sf_request *r, const sf_err *err);
