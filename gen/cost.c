@@ -27,7 +27,8 @@ static uint64_t row_flops(const sf_model_desc *m, const sf_op_desc *op) {
     case SF_OP_RMSNORM:
         return 4 * k; /* square, sum, scale, weight */
     case SF_OP_ROPE_APPEND:
-        return 3 * (uint64_t)(m->heads + m->kv_heads) * (uint64_t)m->head_dim + n; /* rotation, q's scale */
+        /* rotation, q's scale; a norm's square, sum, scale and weight */
+        return (m->qk_norm ? 7u : 3u) * (uint64_t)(m->heads + m->kv_heads) * (uint64_t)m->head_dim + n;
     case SF_OP_SAMPLE:
         return 8 * k; /* maximum, exponential sum, draw */
     default:

@@ -15,6 +15,20 @@ static void put_field(sf_writer *w, const char *indent, const char *name, const 
     sf_put(w, ",\n");
 }
 
+static void put_rope(sf_writer *w, const sf_model_desc *m) {
+    if (m->rope_factor > 0) sf_put(w, "\"rope_factor\": %.17g, ", m->rope_factor);
+    if (m->rope_low_freq > 0)
+        sf_put(w, "\"rope_low_freq\": %.17g, \"rope_high_freq\": %.17g,\n    ", m->rope_low_freq,
+               m->rope_high_freq);
+    if (m->rope_original_context > 0) sf_put(w, "\"rope_original_context\": %d, ", m->rope_original_context);
+    if (m->rope_beta_fast > 0)
+        sf_put(w,
+               "\"rope_beta_fast\": %.17g, \"rope_beta_slow\": %.17g, \"rope_attention_factor\": %.17g,\n    "
+               "\"rope_mscale\": %.17g, \"rope_mscale_all_dim\": %.17g, \"rope_truncate\": %s,\n    ",
+               m->rope_beta_fast, m->rope_beta_slow, m->rope_attention_factor, m->rope_mscale,
+               m->rope_mscale_all_dim, yes(!m->rope_exact_range));
+}
+
 static void put_model(sf_writer *w, const sf_model_desc *m) {
     sf_put(w,
            "  \"model\": {\"name\": \"%s\", \"family\": \"%s\", \"vocab\": %d, \"hidden\": %d, \"layers\": "
@@ -26,11 +40,8 @@ static void put_model(sf_writer *w, const sf_model_desc *m) {
     sf_put(w, "    \"norm_eps\": %.9g, \"rope_theta\": %.17g, \"tied_embeddings\": %s, \"qkv_bias\": %s,\n",
            (double)m->norm_eps, m->rope_theta, yes(m->tied_embeddings), yes(m->qkv_bias));
     sf_put(w, "    \"rope_kind\": \"%s\", ", m->rope_kind);
-    if (m->rope_factor > 0)
-        sf_put(w,
-               "\"rope_factor\": %.17g, \"rope_low_freq\": %.17g, \"rope_high_freq\": %.17g,\n    "
-               "\"rope_original_context\": %d, ",
-               m->rope_factor, m->rope_low_freq, m->rope_high_freq, m->rope_original_context);
+    put_rope(w, m);
+    if (m->qk_norm) sf_put(w, "\"qk_norm\": true, ");
     sf_put(w, "\"bos\": %d, \"add_bos\": %s, \"eos\": [", m->bos, yes(m->add_bos));
     for (int i = 0; i < m->n_eos; i++)
         sf_put(w, "%s%d", i ? ", " : "", m->eos[i]);

@@ -141,6 +141,22 @@ static void put_float(sf_writer *w, float v) {
     sf_put(w, "%s%sf", buf, strpbrk(buf, ".e") ? "" : ".0");
 }
 
+/* What a scaled kind has beside theta; what is 0 isn't named. */
+static void put_rope(sf_writer *w, const sf_model_desc *m) {
+    if (m->rope_factor > 0) sf_put(w, ", .rope_factor = %.17g", m->rope_factor);
+    if (m->rope_low_freq > 0)
+        sf_put(w, ", .rope_low_freq = %.17g,\n              .rope_high_freq = %.17g", m->rope_low_freq,
+               m->rope_high_freq);
+    if (m->rope_original_context > 0) sf_put(w, ", .rope_original_context = %d", m->rope_original_context);
+    if (m->rope_beta_fast > 0)
+        sf_put(w,
+               ",\n              .rope_beta_fast = %.17g, .rope_beta_slow = %.17g, .rope_attention_factor = "
+               "%.17g,\n              .rope_mscale = %.17g, .rope_mscale_all_dim = %.17g, .rope_exact_range "
+               "= %s",
+               m->rope_beta_fast, m->rope_beta_slow, m->rope_attention_factor, m->rope_mscale,
+               m->rope_mscale_all_dim, yes(m->rope_exact_range));
+}
+
 static void put_model(sf_writer *w, const sf_model_desc *m) {
     sf_put(w, "    .model = {.name = \"%s\", .family = \"%s\",\n", m->name, m->family);
     sf_put(w, "              .vocab = %d, .hidden = %d, .layers = %d,\n", m->vocab, m->hidden, m->layers);
@@ -159,11 +175,8 @@ static void put_model(sf_writer *w, const sf_model_desc *m) {
     sf_put(w, "},\n              .tokenizer_split = \"%s\", .chat_template = ", m->tokenizer_split);
     sf_put_c_text(w, m->chat_template);
     sf_put(w, ",\n              .rope_kind = \"%s\"", m->rope_kind);
-    if (m->rope_factor > 0)
-        sf_put(w,
-               ", .rope_factor = %.17g, .rope_low_freq = %.17g,\n              .rope_high_freq = %.17g, "
-               ".rope_original_context = %d",
-               m->rope_factor, m->rope_low_freq, m->rope_high_freq, m->rope_original_context);
+    put_rope(w, m);
+    if (m->qk_norm) sf_put(w, ", .qk_norm = true");
     sf_put(w, "},\n");
 }
 

@@ -46,14 +46,25 @@ static const char *number(double v, bool as_float, char out[32]) {
     return out;
 }
 
+/* 0: not said. */
+static void put_optional(sf_writer *w, const char *key, double v) {
+    char text[32];
+    if (v > 0) sf_put(w, "  %s: %s\n", key, number(v, false, text));
+}
+
 static void put_rope(sf_writer *w, const sf_model_desc *m) {
     char text[32];
     sf_put(w, "rope:\n  kind: %s\n  theta: %s\n", m->rope_kind, number(m->rope_theta, false, text));
-    if (strcmp(m->rope_kind, "llama3") != 0) return;
-    sf_put(w, "  factor: %s\n", number(m->rope_factor, false, text));
-    sf_put(w, "  low_freq_factor: %s\n", number(m->rope_low_freq, false, text));
-    sf_put(w, "  high_freq_factor: %s\n", number(m->rope_high_freq, false, text));
-    sf_put(w, "  original_context: %d\n", m->rope_original_context);
+    put_optional(w, "factor", m->rope_factor);
+    put_optional(w, "low_freq_factor", m->rope_low_freq);
+    put_optional(w, "high_freq_factor", m->rope_high_freq);
+    put_optional(w, "original_context", m->rope_original_context);
+    put_optional(w, "beta_fast", m->rope_beta_fast);
+    put_optional(w, "beta_slow", m->rope_beta_slow);
+    put_optional(w, "attention_factor", m->rope_attention_factor);
+    put_optional(w, "mscale", m->rope_mscale);
+    put_optional(w, "mscale_all_dim", m->rope_mscale_all_dim);
+    if (m->rope_exact_range) sf_put(w, "  truncate: false\n");
 }
 
 static void put_model(sf_writer *w, const sf_model_desc *m) {
@@ -64,8 +75,9 @@ static void put_model(sf_writer *w, const sf_model_desc *m) {
            m->head_dim, m->intermediate, m->context);
     sf_put(w, "norm: {kind: rmsnorm, eps: %s}\n", number((double)m->norm_eps, true, text));
     put_rope(w, m);
-    sf_put(w, "activation: silu\nbiases: %s\ntied_embeddings: %s\n", m->qkv_bias ? "qkv" : "none",
-           m->tied_embeddings ? "true" : "false");
+    sf_put(w, "activation: silu\nbiases: %s\n", m->qkv_bias ? "qkv" : "none");
+    if (m->qk_norm) sf_put(w, "qk_norm: rmsnorm\n");
+    sf_put(w, "tied_embeddings: %s\n", m->tied_embeddings ? "true" : "false");
     sf_put(w, "tokenizer:\n  split: %s\n", m->tokenizer_split);
     if (m->bos < 0) {
         sf_put(w, "  bos: none\n");

@@ -1,6 +1,7 @@
 /* The figures of a GGUF file's metadata. */
 #include "import_priv.h"
 
+#include "model/gguf_rope.h"
 #include "model/tokenizer.h"
 #include "model/weights.h"
 
@@ -10,14 +11,14 @@
 #define FAIL(g, code, ...) SF_FAIL_AT(err, code, ((sf_loc){sf_gguf_path(g), 0, 0}), __VA_ARGS__)
 
 static sf_code read_family(const sf_gguf *g, sf_model_desc *m, sf_err *err) {
-    static const char *const known[] = {"llama", "qwen2"};
+    static const char *const known[] = {"llama", "qwen2", "qwen3"};
     sf_str arch;
     SF_TRY(sf_gguf_get_str(g, "general.architecture", &arch, err));
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (arch.len == strlen(known[i]) && memcmp(arch.data, known[i], arch.len) == 0) m->family = known[i];
     }
     if (m->family) return SF_OK;
-    return FAIL(g, SF_UNSUPPORTED, "key general.architecture is '%.*s', expected llama or qwen2",
+    return FAIL(g, SF_UNSUPPORTED, "key general.architecture is '%.*s', expected llama, qwen2 or qwen3",
                 (int)(arch.len < 40 ? arch.len : 40), arch.data);
 }
 
@@ -57,21 +58,11 @@ static sf_code read_numerics(const sf_gguf *g, sf_model_desc *m, sf_err *err) {
     full_key(m, "attention.layer_norm_rms_epsilon", name);
     SF_TRY(sf_gguf_get_f64(g, name, &eps, err));
     m->norm_eps = (float)eps;
-    m->rope_kind = "default";
-    m->rope_theta = 10000; /* what an absent key means */
-    full_key(m, "rope.freq_base", name);
-    if (sf_gguf_has(g, name)) SF_TRY(sf_gguf_get_f64(g, name, &m->rope_theta, err));
-    if (sf_gguf_find_tensor(g, "rope_freqs.weight")) {
-        return FAIL(
-            g, SF_UNSUPPORTED,
-            "tensor rope_freqs.weight: RoPE is scaled by figures that a GGUF file doesn't name; import "
-            "from the directory with config.json");
-    }
-    if (sf_gguf_find_tensor(g, "blk.0.attn_q_norm.weight"))
-        return FAIL(g, SF_UNSUPPORTED, "tensor blk.0.attn_q_norm.weight: norms of q and k are not computed");
+    SF_TRY(sf_gguf_rope_read(g, m, err));
     if (sf_gguf_find_tensor(g, "blk.0.attn_output.bias"))
         return FAIL(g, SF_UNSUPPORTED, "tensor blk.0.attn_output.bias: this bias is not computed");
     m->qkv_bias = sf_gguf_find_tensor(g, "blk.0.attn_q.bias");
+    m->qk_norm = sf_gguf_find_tensor(g, "blk.0.attn_q_norm.weight");
     m->tied_embeddings = !sf_gguf_find_tensor(g, "output.weight");
     return SF_OK;
 }
@@ -80,12 +71,17 @@ static sf_code read_tokenizer(const sf_gguf *g, sf_model_desc *m, sf_err *err) {
     static const char *const others[] = {"tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"};
     sf_tokenizer *t = NULL;
     SF_TRY(sf_tokenizer_open(g, &t, err));
-    m->vocab = sf_tokenizer_vocab(t);
+    const sf_gguf_tensor *embed = sf_gguf_find_tensor(g, "token_embd.weight");
+    m->vocab = embed && embed->dims[1] <= INT32_MAX ? (int)embed->dims[1] : sf_tokenizer_vocab(t);
     m->bos = sf_tokenizer_bos(t);
     m->add_bos = sf_tokenizer_add_bos(t);
     m->tokenizer_split = sf_import_split(t);
     sf_code rc = SF_OK;
-    if (!m->tokenizer_split) rc = FAIL(g, SF_UNSUPPORTED, "its tokenizer's split has no name here");
+    if (sf_tokenizer_vocab(t) > m->vocab)
+        rc = FAIL(g, SF_FORMAT, "the tokenizer has %d tokens, tensor token_embd.weight %d rows",
+                  sf_tokenizer_vocab(t), m->vocab);
+    else if (!m->tokenizer_split)
+        rc = FAIL(g, SF_UNSUPPORTED, "its tokenizer's split has no name here");
     if (rc == SF_OK && sf_tokenizer_eos(t) >= 0)
         rc = sf_import_add_eos(m, sf_gguf_path(g), sf_tokenizer_eos(t), err);
     sf_tokenizer_close(t);

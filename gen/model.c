@@ -1,12 +1,14 @@
 #include "model.h"
 
+#include "device/rope.h"
+
 #include <string.h>
 
 /* Features that other models have and this generator does not compute: an answer without them would be
  * wrong, so they are refused by name. */
-static const char *const not_computed[] = {
-    "sliding_window", "qk_norm",        "rope_scaling", "experts", "quantization",
-    "logit_softcap",  "attention_bias", "mlp_bias",     "alibi",   NULL};
+static const char *const not_computed[] = {"sliding_window", "rope_scaling",  "experts",
+                                           "quantization",   "logit_softcap", "attention_bias",
+                                           "mlp_bias",       "alibi",         NULL};
 
 static sf_code refuse_features(const sf_yaml_node *root, sf_err *err) {
     for (int i = 0; not_computed[i]; i++) {
@@ -60,24 +62,10 @@ static sf_code check_shapes(const sf_yaml_node *root, const sf_model_desc *d, sf
     return SF_OK;
 }
 
-/* Kinds come before keys: what a yarn rope needs differs from what this generator reads. */
-static sf_code read_rope(const sf_yaml_node *root, sf_model_desc *d, sf_err *err) {
-    static const char *const kinds[] = {"default", "llama3", "linear", "yarn", "none", NULL};
-    static const char *const plain_keys[] = {"kind", "theta", NULL};
-    static const char *const scaled_keys[] = {
+static sf_code read_llama3(const sf_yaml_node *map, sf_model_desc *d, sf_err *err) {
+    static const char *const keys[] = {
         "kind", "theta", "factor", "low_freq_factor", "high_freq_factor", "original_context", NULL};
-    const sf_yaml_node *map = NULL;
-    int kind = 0;
-    SF_TRY(sf_yaml_get_map(root, "rope", NULL, &map, err));
-    SF_TRY(sf_yaml_get_word(map, "kind", kinds, &kind, err));
-    if (kind > 1)
-        return SF_FAIL_AT(err, SF_UNSUPPORTED, sf_yaml_find(map, "kind")->loc,
-                          "rope %s is not computed by this generator, expected default or llama3",
-                          kinds[kind]);
-    d->rope_kind = kinds[kind];
-    SF_TRY(sf_yaml_check_keys(map, "rope", kind == 1 ? scaled_keys : plain_keys, err));
-    SF_TRY(sf_yaml_get_num(map, "theta", 1, 1e12, &d->rope_theta, err));
-    if (kind == 0) return SF_OK;
+    SF_TRY(sf_yaml_check_keys(map, "rope", keys, err));
     SF_TRY(sf_yaml_get_num(map, "factor", 1, 1024, &d->rope_factor, err));
     SF_TRY(sf_yaml_get_num(map, "low_freq_factor", 0.001, 1024, &d->rope_low_freq, err));
     SF_TRY(sf_yaml_get_num(map, "high_freq_factor", 0.001, 1024, &d->rope_high_freq, err));
@@ -88,14 +76,78 @@ static sf_code read_rope(const sf_yaml_node *root, sf_model_desc *d, sf_err *err
     return sf_yaml_get_int(map, "original_context", 16, 1 << 20, &d->rope_original_context, err);
 }
 
+/* A key that may be absent, which leaves *out. */
+static sf_code get_optional(const sf_yaml_node *map, const char *key, double lo, double hi, double *out,
+                            sf_err *err) {
+    return sf_yaml_find(map, key) ? sf_yaml_get_num(map, key, lo, hi, out, err) : SF_OK;
+}
+
+/* What is absent is what transformers takes for it. */
+static sf_code read_yarn(const sf_yaml_node *map, sf_model_desc *d, sf_err *err) {
+    static const char *const keys[] = {"kind",
+                                       "theta",
+                                       "factor",
+                                       "original_context",
+                                       "beta_fast",
+                                       "beta_slow",
+                                       "attention_factor",
+                                       "mscale",
+                                       "mscale_all_dim",
+                                       "truncate",
+                                       NULL};
+    bool truncate = true;
+    SF_TRY(sf_yaml_check_keys(map, "rope", keys, err));
+    SF_TRY(sf_yaml_get_num(map, "theta", 1.001, 1e12, &d->rope_theta, err));
+    SF_TRY(sf_yaml_get_num(map, "factor", 1, 1024, &d->rope_factor, err));
+    SF_TRY(sf_yaml_get_int(map, "original_context", 16, 1 << 20, &d->rope_original_context, err));
+    d->rope_beta_fast = SF_YARN_BETA_FAST;
+    d->rope_beta_slow = SF_YARN_BETA_SLOW;
+    SF_TRY(get_optional(map, "beta_fast", 0.001, 65536, &d->rope_beta_fast, err));
+    SF_TRY(get_optional(map, "beta_slow", 0.001, 65536, &d->rope_beta_slow, err));
+    if (d->rope_beta_fast < d->rope_beta_slow)
+        return SF_FAIL_AT(err, SF_INVALID, map->loc, "beta_fast is %g, expected beta_slow (%g) at least",
+                          d->rope_beta_fast, d->rope_beta_slow);
+    SF_TRY(get_optional(map, "attention_factor", 0.001, 1024, &d->rope_attention_factor, err));
+    SF_TRY(get_optional(map, "mscale", 0.001, 1024, &d->rope_mscale, err));
+    SF_TRY(get_optional(map, "mscale_all_dim", 0.001, 1024, &d->rope_mscale_all_dim, err));
+    if (sf_yaml_find(map, "truncate")) SF_TRY(sf_yaml_get_bool(map, "truncate", &truncate, err));
+    d->rope_exact_range = !truncate;
+    return SF_OK;
+}
+
+/* Kinds come before keys: what a yarn rope needs differs from what a plain one does. */
+static sf_code read_rope(const sf_yaml_node *root, sf_model_desc *d, sf_err *err) {
+    static const char *const kinds[] = {"default", "linear",   "llama3", "yarn",
+                                        "dynamic", "longrope", "none",   NULL};
+    static const char *const plain_keys[] = {"kind", "theta", NULL};
+    static const char *const linear_keys[] = {"kind", "theta", "factor", NULL};
+    const sf_yaml_node *map = NULL;
+    int kind = 0;
+    SF_TRY(sf_yaml_get_map(root, "rope", NULL, &map, err));
+    SF_TRY(sf_yaml_get_word(map, "kind", kinds, &kind, err));
+    if (kind > 3)
+        return SF_FAIL_AT(err, SF_UNSUPPORTED, sf_yaml_find(map, "kind")->loc,
+                          "rope %s is not computed by this generator, expected default, linear, llama3 or "
+                          "yarn",
+                          kinds[kind]);
+    d->rope_kind = kinds[kind];
+    if (kind == 0) SF_TRY(sf_yaml_check_keys(map, "rope", plain_keys, err));
+    if (kind == 1) SF_TRY(sf_yaml_check_keys(map, "rope", linear_keys, err));
+    if (kind == 2) SF_TRY(read_llama3(map, d, err));
+    if (kind == 3) SF_TRY(read_yarn(map, d, err));
+    if (kind == 1) SF_TRY(sf_yaml_get_num(map, "factor", 1, 1024, &d->rope_factor, err));
+    return sf_yaml_get_num(map, "theta", 1, 1e12, &d->rope_theta, err);
+}
+
 static sf_code read_numerics(const sf_yaml_node *root, sf_model_desc *d, sf_err *err) {
     static const char *const norm_keys[] = {"kind", "eps", NULL};
     static const char *const norms[] = {"rmsnorm", "layernorm", NULL};
     static const char *const activations[] = {"silu", "gelu", "relu", NULL};
     static const char *const biases[] = {"none", "qkv", NULL};
+    static const char *const qk_norms[] = {"none", "rmsnorm", NULL};
     const sf_yaml_node *map = NULL;
     double eps = 0;
-    int bias = 0;
+    int bias = 0, qk_norm = 0;
     SF_TRY(sf_yaml_get_map(root, "norm", norm_keys, &map, err));
     SF_TRY(check_kind(map, "norm", norms, "rmsnorm", err));
     SF_TRY(sf_yaml_get_num(map, "eps", 1e-12, 0.1, &eps, err));
@@ -104,6 +156,8 @@ static sf_code read_numerics(const sf_yaml_node *root, sf_model_desc *d, sf_err 
     SF_TRY(check_kind(root, "activation", activations, "silu", err));
     SF_TRY(sf_yaml_get_word(root, "biases", biases, &bias, err));
     d->qkv_bias = bias == 1;
+    if (sf_yaml_find(root, "qk_norm")) SF_TRY(sf_yaml_get_word(root, "qk_norm", qk_norms, &qk_norm, err));
+    d->qk_norm = qk_norm == 1;
     return sf_yaml_get_bool(root, "tied_embeddings", &d->tied_embeddings, err);
 }
 
@@ -148,10 +202,10 @@ static sf_code read_chat_template(const sf_yaml_node *root, sf_model_desc *d, sf
 
 sf_code sf_model_read(const sf_yaml_node *root, const char *file, sf_model *out, sf_err *err) {
     static const char *const keys[] = {
-        "name",       "family",   "vocab",           "hidden",    "layers",        "heads",
-        "kv_heads",   "head_dim", "intermediate",    "context",   "norm",          "rope",
-        "activation", "biases",   "tied_embeddings", "tokenizer", "chat_template", NULL};
-    static const char *const families[] = {"llama", "qwen2", NULL};
+        "name",     "family",          "vocab",     "hidden",        "layers", "heads",      "kv_heads",
+        "head_dim", "intermediate",    "context",   "norm",          "rope",   "activation", "biases",
+        "qk_norm",  "tied_embeddings", "tokenizer", "chat_template", NULL};
+    static const char *const families[] = {"llama", "qwen2", "qwen3", NULL};
     sf_model m = {.file = file};
     int family = 0;
     SF_TRY(refuse_features(root, err));

@@ -71,6 +71,16 @@ static void set_qkv_parts(sf_weight_desc *w, const sf_model_desc *m, const char 
     w->parts[2] = (sf_wpart){v, m->kv_heads * m->head_dim, SF_ROLE_PLAIN, NULL};
 }
 
+/* [2, head_dim]: every head of q has the same norm, and every head of k. */
+static int add_qk_norm(sf_ops *o, const sf_model_desc *m) {
+    int slot = add_vector(o, "qk_norm", true, 2 * m->head_dim, NULL);
+    sf_weight_desc *w = &o->weights[slot];
+    w->n_parts = 2;
+    w->parts[0] = (sf_wpart){"blk.%d.attn_q_norm.weight", m->head_dim, SF_ROLE_Q, NULL};
+    w->parts[1] = (sf_wpart){"blk.%d.attn_k_norm.weight", m->head_dim, SF_ROLE_K, NULL};
+    return slot;
+}
+
 static sf_op_spec *add_op(sf_ops *o, const char *name, sf_op op, sf_scope scope, sf_buf_id in, sf_buf_id out,
                           int weight) {
     sf_op_spec *s = &o->ops[o->n++];
@@ -99,7 +109,8 @@ static void build_attention(sf_ops *o, const sf_model_desc *m, bool cuda) {
         set_qkv_parts(&o->weights[gemm->desc.bias], m, "blk.%d.attn_q.bias", "blk.%d.attn_k.bias",
                       "blk.%d.attn_v.bias");
     }
-    add_op(o, "rope_append", SF_OP_ROPE_APPEND, SF_SCOPE_LAYER, SF_BUF_QKV, SF_BUF_Q, -1);
+    int qk_norm = m->qk_norm ? add_qk_norm(o, m) : -1;
+    add_op(o, "rope_append", SF_OP_ROPE_APPEND, SF_SCOPE_LAYER, SF_BUF_QKV, SF_BUF_Q, qk_norm);
     add_op(o, "attention", SF_OP_ATTENTION, SF_SCOPE_LAYER, SF_BUF_Q, SF_BUF_ATTN, -1);
     if (cuda) add_op(o, "attention_long", SF_OP_ATTENTION_LONG, SF_SCOPE_LAYER, SF_BUF_Q, SF_BUF_ATTN, -1);
     int out = add_matrix(o, "o", true, m->hidden, q, "blk.%d.attn_output.weight");

@@ -49,6 +49,7 @@ static bool find_source(const sf_inputs *in, const sf_op_spec *op, int rows, con
                  {"model.head_dim", true, m->head_dim},
                  {"model.intermediate", true, m->intermediate},
                  {"model.norm_eps", false, (double)m->norm_eps},
+                 {"model.qk_norm", true, m->qk_norm},
                  {"config.kv_page", true, c->kv_page},
                  {"config.max_rows", true, c->max_rows},
                  {"config.max_logit_rows", true, c->max_logit_rows},

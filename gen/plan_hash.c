@@ -20,6 +20,22 @@ static void hash_ids(sf_sha256 *h, const sf_model_desc *m) {
         hash_number(h, "eos", m->eos[i]);
 }
 
+/* Frequencies are scaled. */
+static void hash_rope(sf_sha256 *h, const sf_model_desc *m) {
+    sf_sha256_add_str(h, m->rope_kind);
+    hash_number(h, "rope_factor", m->rope_factor);
+    hash_number(h, "rope_low_freq", m->rope_low_freq);
+    hash_number(h, "rope_high_freq", m->rope_high_freq);
+    hash_number(h, "rope_original_context", m->rope_original_context);
+    if (strcmp(m->rope_kind, "yarn") != 0) return;
+    hash_number(h, "rope_beta_fast", m->rope_beta_fast);
+    hash_number(h, "rope_beta_slow", m->rope_beta_slow);
+    hash_number(h, "rope_attention_factor", m->rope_attention_factor);
+    hash_number(h, "rope_mscale", m->rope_mscale);
+    hash_number(h, "rope_mscale_all_dim", m->rope_mscale_all_dim);
+    hash_number(h, "rope_exact_range", m->rope_exact_range);
+}
+
 /* What is computed, in which order, apart from the kernels' own text. */
 static void hash_schedule(sf_sha256 *h, const sf_planned *p) {
     const sf_model_desc *m = &p->plan.model;
@@ -29,13 +45,7 @@ static void hash_schedule(sf_sha256 *h, const sf_planned *p) {
     hash_number(h, "head_dim", m->head_dim);
     hash_number(h, "norm_eps", (double)m->norm_eps);
     hash_number(h, "rope_theta", m->rope_theta);
-    if (m->rope_factor > 0) { /* frequencies are scaled */
-        sf_sha256_add_str(h, m->rope_kind);
-        hash_number(h, "rope_factor", m->rope_factor);
-        hash_number(h, "rope_low_freq", m->rope_low_freq);
-        hash_number(h, "rope_high_freq", m->rope_high_freq);
-        hash_number(h, "rope_original_context", m->rope_original_context);
-    }
+    if (m->rope_factor > 0) hash_rope(h, m);
     hash_ids(h, m);
     for (int i = 0; i < p->ops.n; i++) {
         const sf_op_spec *s = &p->ops.ops[i];

@@ -15,9 +15,9 @@ void sf_ref_rmsnorm(const float *x, const float *weight, int rows, int k, float 
 void sf_ref_gemm(const float *in, const float *w, const float *bias, int rows, int n, int k, float *out);
 /* out [rows, n] = silu(gate) * up, both [rows, n]. */
 void sf_ref_swiglu(const float *gate, const float *up, int rows, int n, float *out);
-/* Rotates one head x [dim] at a position (Su et al., 2021): pair i is i and i + dim/2, its angle
- * pos * theta^(-2 i / dim). */
-void sf_ref_rope(float *x, int dim, int pos, double theta);
+/* Rotates one head x [dim] at a position (Su et al., 2021): pair i is i and i + dim/2, its angle pos * freq
+ * [i]; attention multiplies its cosine and sine. */
+void sf_ref_rope(float *x, int dim, int pos, const double *freq, double attention);
 /* One query q [dim] over keys and values [positions, dim]: out [dim] = softmax(q . k) v. q is already scaled.
  */
 void sf_ref_attention(const float *q, const float *k, const float *v, int positions, int dim, float *out);

@@ -13,12 +13,12 @@ typedef enum sf_class { SF_CLASS_FAST, SF_CLASS_PINNED, SF_CLASS_COUNT } sf_clas
 typedef enum sf_isa { SF_ISA_GENERIC, SF_ISA_AVX2, SF_ISA_AVX512, SF_ISA_AVX512BF16, SF_ISA_COUNT } sf_isa;
 
 typedef enum sf_op {
-    SF_OP_EMBED,          /* token ids -> x */
-    SF_OP_RMSNORM,        /* x -> h */
-    SF_OP_GEMM,           /* out = epilogue(in * W^T (+ bias)) */
-    SF_OP_ROPE_APPEND,    /* qkv -> q (rotated), KV pages (k rotated, v) */
-    SF_OP_ATTENTION,      /* q, KV pages -> attn */
-    SF_OP_SAMPLE,         /* logits -> tokens, log-probabilities */
+    SF_OP_EMBED,       /* token ids -> x */
+    SF_OP_RMSNORM,     /* x -> h */
+    SF_OP_GEMM,        /* out = epilogue(in * W^T (+ bias)) */
+    SF_OP_ROPE_APPEND, /* qkv -> q (rotated), KV pages (k rotated, v); weight: norms of q's and k's heads */
+    SF_OP_ATTENTION,   /* q, KV pages -> attn */
+    SF_OP_SAMPLE,      /* logits -> tokens, log-probabilities */
     SF_OP_ATTENTION_LONG, /* the same for segments of over SF_FEW_ROWS rows, where a backend has two kernels;
                              SF_OP_ATTENTION then serves the others */
     SF_OP_COUNT
@@ -145,9 +145,14 @@ typedef struct sf_model_desc {
     int n_eos, eos[8];
     const char *tokenizer_split; /* "smollm" */
     const char *chat_template;   /* NULL: the checkpoint's */
-    const char *rope_kind;       /* "default" (NULL too), or "llama3": frequencies scaled by the four below */
-    double rope_factor, rope_low_freq, rope_high_freq;
-    int rope_original_context;
+    const char *rope_kind;       /* "default" (NULL too), "linear", "llama3" or "yarn" (base/rope.h) */
+    double rope_factor;          /* all but default; 0 there */
+    double rope_low_freq, rope_high_freq;                           /* llama3 */
+    int rope_original_context;                                      /* llama3, yarn */
+    double rope_beta_fast, rope_beta_slow;                          /* yarn: turns */
+    double rope_attention_factor, rope_mscale, rope_mscale_all_dim; /* yarn; 0: not given */
+    bool rope_exact_range; /* yarn: the blended range isn't rounded to whole pairs (truncate: false) */
+    bool qk_norm;          /* RMSNorm of each head of q and k before its rotation, by norm_eps */
 } sf_model_desc;
 
 typedef struct sf_plan {

@@ -14,15 +14,15 @@ typedef struct sf_hf_config sf_hf_config;
  * num_key_value_heads and the rest absent or null where the family has a default. Errors name config.json and
  * the key. SF_FORMAT: broken, missing, of another type or out of range, two spellings that disagree.
  * SF_UNSUPPORTED: another model_type or architecture, a sliding window that is in use, quantization_config,
- * experts, an activation other than silu, biases other than Qwen2's, a kind of RoPE other than default and
- * llama3, rotary dimensions that aren't the whole head, another dtype. */
+ * experts, an activation other than silu, biases other than Qwen2's, a kind of RoPE other than default,
+ * linear, llama3 and yarn, rotary dimensions that aren't the whole head, another dtype. */
 SF_CHECKED sf_code sf_hf_config_open(const char *checkpoint, sf_hf_config **out, sf_err *err);
 void sf_hf_config_close(sf_hf_config *c);             /* NULL is fine */
 const char *sf_hf_config_path(const sf_hf_config *c); /* the checkpoint, as given */
 
 /* All of it that a config.json says: family ("llama" for Mistral too), shapes, context, norm_eps, rope, heads
- * tied or not, qkv_bias, bos (-1: none said), eos (of config.json alone). Strings are literals. The rest is
- * 0. */
+ * tied or not, qkv_bias, qk_norm, bos (-1: none said), eos (of config.json alone). Strings are literals. The
+ * rest is 0. */
 const sf_model_desc *sf_hf_config_model(const sf_hf_config *c);
 /* Whether the key stands there with a value that isn't null. */
 bool sf_hf_config_has(const sf_hf_config *c, const char *key);

@@ -9,16 +9,18 @@
 
 typedef struct family {
     const char *model_type, *family, *architecture;
-    bool qkv_bias;
+    bool qkv_bias, qk_norm;
     bool full_kv_default;    /* an absent num_key_value_heads means as many as heads */
     int window_default;      /* what an absent sliding_window means; 0: none */
     bool window_is_optional; /* use_sliding_window says whether it is used, and is false where absent */
+    int head_dim;            /* what an absent head_dim means; 0: hidden_size / num_attention_heads */
 } family;
 
 static const family families[] = {
-    {"llama", "llama", "LlamaForCausalLM", false, true, 0, false},
-    {"mistral", "llama", "MistralForCausalLM", false, false, 4096, false},
-    {"qwen2", "qwen2", "Qwen2ForCausalLM", true, false, 0, true},
+    {"llama", "llama", "LlamaForCausalLM", false, false, true, 0, false, 0},
+    {"mistral", "llama", "MistralForCausalLM", false, false, false, 4096, false, 0},
+    {"qwen2", "qwen2", "Qwen2ForCausalLM", true, false, false, 0, true, 0},
+    {"qwen3", "qwen3", "Qwen3ForCausalLM", false, true, false, 0, true, 128},
 };
 
 static sf_code read_family(sf_hf_config *c, const family **out, sf_err *err) {
@@ -28,8 +30,8 @@ static sf_code read_family(sf_hf_config *c, const family **out, sf_err *err) {
         if (strcmp(families[i].model_type, type) == 0) *out = &families[i];
     }
     if (!*out) {
-        return SF_HF_FAIL(c, SF_UNSUPPORTED, "key model_type is '%.40s', expected llama, mistral or qwen2%s",
-                          type, strcmp(type, "qwen3") == 0 ? " (norms of q and k are not computed)" : "");
+        return SF_HF_FAIL(c, SF_UNSUPPORTED,
+                          "key model_type is '%.40s', expected llama, mistral, qwen2 or qwen3", type);
     }
     const json_t *list = sf_hf_value(c->json, "architectures");
     if (!list) return SF_OK;
@@ -49,6 +51,7 @@ static sf_code read_shapes(sf_hf_config *c, const family *f, sf_err *err) {
     SF_TRY(sf_hf_get_int(c, KEY("max_position_embeddings", true), 1, 1 << 30, &m->context, err));
     m->kv_heads = m->heads;
     SF_TRY(sf_hf_get_int(c, KEY("num_key_value_heads", !f->full_kv_default), 1, 1 << 16, &m->kv_heads, err));
+    m->head_dim = f->head_dim;
     SF_TRY(sf_hf_get_int(c, KEY("head_dim", false), 1, 1 << 16, &m->head_dim, err));
     if (m->head_dim > 0) return SF_OK;
     m->head_dim = m->hidden / m->heads;
@@ -151,6 +154,7 @@ sf_code sf_hf_config_read(sf_hf_config *c, sf_err *err) {
     SF_TRY(read_family(c, &f, err));
     c->model.family = f->family;
     c->model.qkv_bias = f->qkv_bias;
+    c->model.qk_norm = f->qk_norm;
     SF_TRY(check_features(c, err));
     SF_TRY(check_dtype(c, err));
     SF_TRY(read_shapes(c, f, err));

@@ -2,6 +2,8 @@
  * rope_type or type. */
 #include "model/hf_config_priv.h"
 
+#include "device/rope.h"
+
 #include <string.h>
 
 #define DEFAULT_THETA 10000.0
@@ -33,6 +35,37 @@ static sf_code read_llama3(sf_hf_config *c, const json_t *map, const char *insid
                       inside, m->rope_high_freq, m->rope_low_freq);
 }
 
+/* What is absent is what transformers takes for it. */
+static sf_code read_yarn(sf_hf_config *c, const json_t *map, const char *inside, sf_err *err) {
+    sf_model_desc *m = &c->model;
+    bool truncate = true;
+    m->rope_beta_fast = SF_YARN_BETA_FAST;
+    m->rope_beta_slow = SF_YARN_BETA_SLOW;
+    m->rope_original_context = m->context;
+    const struct {
+        const char *key;
+        double lo, hi, *out;
+    } optional[] = {{"beta_fast", 1e-3, 65536, &m->rope_beta_fast},
+                    {"beta_slow", 1e-3, 65536, &m->rope_beta_slow},
+                    {"attention_factor", 1e-3, 1024, &m->rope_attention_factor},
+                    {"mscale", 0, 1024, &m->rope_mscale},
+                    {"mscale_all_dim", 0, 1024, &m->rope_mscale_all_dim}};
+    SF_TRY(sf_hf_get_num(c, (sf_hf_key){map, inside, "factor", true}, 1, 1024, &m->rope_factor, err));
+    SF_TRY(sf_hf_get_int(c, (sf_hf_key){map, inside, "original_max_position_embeddings", false}, 1, 1 << 30,
+                         &m->rope_original_context, err));
+    for (size_t i = 0; i < sizeof optional / sizeof *optional; i++)
+        SF_TRY(sf_hf_get_num(c, (sf_hf_key){map, inside, optional[i].key, false}, optional[i].lo,
+                             optional[i].hi, optional[i].out, err));
+    SF_TRY(sf_hf_get_bool(c, (sf_hf_key){map, inside, "truncate", false}, &truncate, err));
+    m->rope_exact_range = !truncate;
+    if (m->rope_beta_fast < m->rope_beta_slow)
+        return SF_HF_FAIL(c, SF_FORMAT, "key %sbeta_fast is %g, expected beta_slow (%g) at least", inside,
+                          m->rope_beta_fast, m->rope_beta_slow);
+    if (m->rope_theta >= 1.001) return SF_OK;
+    return SF_HF_FAIL(c, SF_FORMAT, "key rope_theta is %.9g, expected 1.001 at least for yarn",
+                      m->rope_theta);
+}
+
 /* One set of parameters: of rope_parameters there may be one for each kind of layer, which isn't computed. */
 static sf_code read_map(sf_hf_config *c, const json_t *map, const char *inside, sf_err *err) {
     const char *kind = NULL, *key;
@@ -45,12 +78,21 @@ static sf_code read_map(sf_hf_config *c, const json_t *map, const char *inside, 
     }
     SF_TRY(read_kind(c, map, inside, &kind, err));
     if (strcmp(kind, "default") == 0) return SF_OK;
+    if (strcmp(kind, "linear") == 0) {
+        c->model.rope_kind = "linear";
+        return sf_hf_get_num(c, (sf_hf_key){map, inside, "factor", true}, 1, 1024, &c->model.rope_factor,
+                             err);
+    }
     if (strcmp(kind, "llama3") == 0) {
         c->model.rope_kind = "llama3";
         return read_llama3(c, map, inside, err);
     }
-    return SF_HF_FAIL(c, SF_UNSUPPORTED, "key %srope_type is '%.40s', expected default or llama3", inside,
-                      kind);
+    if (strcmp(kind, "yarn") == 0) {
+        c->model.rope_kind = "yarn";
+        return read_yarn(c, map, inside, err);
+    }
+    return SF_HF_FAIL(c, SF_UNSUPPORTED,
+                      "key %srope_type is '%.40s', expected default, linear, llama3 or yarn", inside, kind);
 }
 
 sf_code sf_hf_config_read_rope(sf_hf_config *c, sf_err *err) {

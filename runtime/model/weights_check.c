@@ -1,20 +1,19 @@
 /* The checkpoint's metadata against the plan: one table of the keys that are understood. Any other key of the
  * architecture may change what has to be computed, so it is refused by name. */
 #include "model/gguf_priv.h"
+#include "model/gguf_rope.h"
 #include "model/weights_priv.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define DEFAULT_ROPE_THETA 10000.0 /* what an absent rope.freq_base means */
-
 #define FAIL(g, code, ...) SF_FAIL_AT(err, code, ((sf_loc){sf_gguf_path(g), 0, 0}), __VA_ARGS__)
 
-typedef enum kind { KIND_INT, KIND_FLOAT, KIND_ZERO, KIND_NONE } kind;
+typedef enum kind { KIND_INT, KIND_FLOAT, KIND_ZERO } kind;
 
 typedef struct rule {
     const char *key; /* without the architecture's name */
-    kind kind; /* ZERO: an integer that must be 0 if present; NONE: a string that must be "none" if present */
+    kind kind;       /* ZERO: an integer that must be 0 if present */
     bool required;
     double expected; /* INT, FLOAT (compared as fp32) */
     double absent;   /* what an absent key means, where it isn't required */
@@ -38,7 +37,6 @@ static sf_code check_float(const sf_gguf *g, const char *key, const rule *r, sf_
 
 static sf_code check_rule(const sf_gguf *g, const char *key, const rule *r, sf_err *err) {
     int64_t v = 0;
-    sf_str s = {0};
     switch (r->kind) {
     case KIND_INT:
         return check_int(g, key, r, err);
@@ -50,12 +48,6 @@ static sf_code check_rule(const sf_gguf *g, const char *key, const rule *r, sf_e
         if (v == 0) return SF_OK;
         return FAIL(g, SF_UNSUPPORTED, "key %s is %lld, a mixture of experts is not supported", key,
                     (long long)v);
-    case KIND_NONE:
-        if (!sf_gguf_has(g, key)) return SF_OK;
-        SF_TRY(sf_gguf_get_str(g, key, &s, err));
-        if (s.len == 4 && memcmp(s.data, "none", 4) == 0) return SF_OK;
-        return FAIL(g, SF_UNSUPPORTED, "key %s is '%.*s', RoPE scaling is not supported", key,
-                    (int)(s.len < 40 ? s.len : 40), s.data);
     }
     return SF_OK;
 }
@@ -85,7 +77,7 @@ static sf_code check_unknown(const sf_plan *plan, const sf_gguf *g, const rule *
         if (key.len <= prefix || memcmp(key.data, plan->model.family, prefix) != 0 || key.data[prefix] != '.')
             continue;
         sf_str rest = {key.data + prefix + 1, key.len - prefix - 1};
-        bool known = false;
+        bool known = sf_gguf_rope_knows(rest.data, rest.len);
         for (int j = 0; j < n && !known; j++)
             known = strlen(rules[j].key) == rest.len && memcmp(rules[j].key, rest.data, rest.len) == 0;
         if (!known) {
@@ -109,9 +101,7 @@ sf_code sf_weights_check_metadata(const sf_plan *plan, const sf_gguf *g, sf_err 
         {"attention.key_length", KIND_INT, false, head, default_head},
         {"attention.value_length", KIND_INT, false, head, default_head},
         {"attention.layer_norm_rms_epsilon", KIND_FLOAT, true, (double)m->norm_eps, 0},
-        {"rope.freq_base", KIND_FLOAT, false, m->rope_theta, DEFAULT_ROPE_THETA},
         {"rope.dimension_count", KIND_INT, false, head, head},
-        {"rope.scaling.type", KIND_NONE, false, 0, 0},
         {"vocab_size", KIND_INT, false, m->vocab, m->vocab},
         {"expert_count", KIND_ZERO, false, 0, 0},
         {"expert_used_count", KIND_ZERO, false, 0, 0},
@@ -123,5 +113,6 @@ sf_code sf_weights_check_metadata(const sf_plan *plan, const sf_gguf *g, sf_err 
         snprintf(key, sizeof key, "%s.%s", m->family, rules[i].key);
         SF_TRY(check_rule(g, key, &rules[i], err));
     }
+    SF_TRY(sf_gguf_rope_check(g, m, err));
     return check_unknown(plan, g, rules, n, err);
 }

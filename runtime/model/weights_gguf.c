@@ -1,5 +1,6 @@
 /* A GGUF file's tensors by their canonical names. */
 #include "model/gguf_priv.h"
+#include "model/gguf_rope.h"
 #include "model/weights_priv.h"
 
 #include <stdio.h>
@@ -30,6 +31,13 @@ static int place(const void *file, const sf_gguf_tensor *t, uint64_t *offset) {
     return g->map.fd;
 }
 
+/* The factors of RoPE have been compared with the plan's (gguf_rope.h). */
+static sf_code surplus(const sf_wsource *s, const sf_gguf_tensor *t, bool *harmless, sf_err *err) {
+    (void)s, (void)err;
+    *harmless = strcmp(t->name, SF_GGUF_ROPE_FREQS) == 0;
+    return SF_OK;
+}
+
 /* llama.cpp's conversion of the llama family stores the rows of a head of q and k so that the two of a rotary
  * pair are neighbours; those of others are halves. */
 sf_wsource sf_wsource_gguf(const sf_plan *plan, const sf_gguf *g) {
@@ -42,5 +50,6 @@ sf_wsource sf_wsource_gguf(const sf_plan *plan, const sf_gguf *g) {
                                             .spell = spell,
                                             .find = find,
                                             .label = label,
-                                            .place = place});
+                                            .place = place,
+                                            .surplus = surplus});
 }

@@ -1,4 +1,5 @@
 /* A config.json's figures against the plan's. */
+#include "device/rope.h"
 #include "model/weights_priv.h"
 
 #include <string.h>
@@ -24,23 +25,30 @@ static sf_code check_figures(const sf_hf_config *c, const figure *f, size_t n, s
     return SF_OK;
 }
 
-/* RoPE's keys stand in one of three places, so a message names them without it. */
+/* RoPE's keys stand in one of three places, so a message names them without it. What a kind doesn't have is 0
+ * on both sides. */
 static sf_code check_rope(const sf_hf_config *c, const sf_model_desc *m, const sf_model_desc *p,
                           sf_err *err) {
     const char *kind = p->rope_kind ? p->rope_kind : "default";
-    const figure scaled[] = {
-        {"factor", m->rope_factor, p->rope_factor},
-        {"low_freq_factor", m->rope_low_freq, p->rope_low_freq},
-        {"high_freq_factor", m->rope_high_freq, p->rope_high_freq},
-        {"original_max_position_embeddings", m->rope_original_context, p->rope_original_context},
-    };
+    sf_rope found, expected;
     if ((float)m->rope_theta != (float)p->rope_theta) {
         return FAIL(c, SF_FORMAT, "config.json: key rope_theta is %.9g, expected %.9g", m->rope_theta,
                     p->rope_theta);
     }
     if (strcmp(m->rope_kind, kind) != 0)
         return FAIL(c, SF_FORMAT, "config.json: key rope_type is %s, expected %s", m->rope_kind, kind);
-    if (strcmp(kind, "llama3") != 0) return SF_OK;
+    sf_rope_init(m, &found);
+    sf_rope_init(p, &expected);
+    const figure scaled[] = {
+        {"factor", m->rope_factor, p->rope_factor},
+        {"low_freq_factor", m->rope_low_freq, p->rope_low_freq},
+        {"high_freq_factor", m->rope_high_freq, p->rope_high_freq},
+        {"original_max_position_embeddings", m->rope_original_context, p->rope_original_context},
+        {"beta_fast", m->rope_beta_fast, p->rope_beta_fast},
+        {"beta_slow", m->rope_beta_slow, p->rope_beta_slow},
+        {"attention_factor (or mscale and mscale_all_dim)", found.attention, expected.attention},
+        {"truncate", !m->rope_exact_range, !p->rope_exact_range},
+    };
     for (size_t i = 0; i < sizeof scaled / sizeof *scaled; i++) {
         if ((float)scaled[i].found != (float)scaled[i].expected) {
             return FAIL(c, SF_FORMAT, "config.json: RoPE's key %s is %.9g, expected %.9g", scaled[i].key,
@@ -92,6 +100,10 @@ sf_code sf_weights_check_config(const sf_plan *plan, const sf_hf_config *c, sf_e
     if (m->qkv_bias != p->qkv_bias) {
         return FAIL(c, SF_FORMAT, "config.json: the model has %s of q, k and v, expected %s",
                     m->qkv_bias ? "biases" : "no biases", p->qkv_bias ? "them" : "none");
+    }
+    if (m->qk_norm != p->qk_norm) {
+        return FAIL(c, SF_FORMAT, "config.json: the model has %s of q and k, expected %s",
+                    m->qk_norm ? "norms" : "no norms", p->qk_norm ? "them" : "none");
     }
     SF_TRY(check_rope(c, m, p, err));
     return check_ids(c, m, p, err);

@@ -4,18 +4,22 @@
 //@ class both
 //@ rows 1..
 //@ name d${HEAD_DIM}
-//@ order: element by element; independent of rows and threads
+//@ order: element by element; a norm's squares into 16 lanes by index mod 16, ascending, then a fixed tree; independent of rows and threads
 //@ param HEADS    int = 9 in 1..1024 from model.heads
 //@ param KV_HEADS int = 3 in 1..1024 from model.kv_heads
 //@ param HEAD_DIM int = 64 in 2..1024 from model.head_dim
 //@ param PAGE     int = 16 in 16..4096 from config.kv_page
+//@ param QK_NORM  int = 0 in 0..1 from model.qk_norm
+//@ param EPS      float = 1e-5 in 0..1 from model.norm_eps
 //@ prelude
 #ifndef KERNEL_NAME
 #define KERNEL_NAME rope_append_default
 #endif
-enum { HEADS = 9, KV_HEADS = 3, HEAD_DIM = 64, PAGE = 16 };
+enum { HEADS = 9, KV_HEADS = 3, HEAD_DIM = 64, PAGE = 16, QK_NORM = 0 };
+static const float EPS = 1e-5f;
 //@ end
 #include "base/bf16.h"
+#include "snippets/math.h"
 #include "snippets/part.h"
 
 #include <math.h>
@@ -24,6 +28,21 @@ _Static_assert(HEAD_DIM % 2 == 0, "rotary pairs need an even head_dim");
 _Static_assert(PAGE % 16 == 0, "a page holds whole vectors of keys");
 
 enum { HALF = HEAD_DIM / 2, WIDTH = (HEADS + 2 * KV_HEADS) * HEAD_DIM };
+
+/* y = x / sqrt(mean(x^2) + eps) * weight over a head (Zhang and Sennrich, 2019), in fp32 throughout: only what the
+ * rotation makes of it is rounded to bf16. */
+static void norm(const float *x, const float *weight, float *y) {
+    v16f sum = v_zero();
+    for (int i = 0; i < HEAD_DIM; i += 16) {
+        const v16f v = v_load_n(x + i, HEAD_DIM - i < 16 ? HEAD_DIM - i : 16);
+        sum = v_add(sum, v_mul(v, v));
+    }
+    const float scale = 1.0f / sqrtf(v_sum(sum) / (float)HEAD_DIM + EPS);
+    for (int i = 0; i < HEAD_DIM; i++) {
+        const float v = x[i] * scale;
+        y[i] = v * weight[i];
+    }
+}
 
 /* Rotates one head (Su et al., 2021; pair i is i and i + HALF) and scales it. */
 static void rotate(const float *x, const float *table, float scale, float *y) {
@@ -51,7 +70,11 @@ static void append_head(const sf_cpu_args *a, int r, int head) {
     const sf_cpu_row *row = a->row + r;
     const float *x = (const float *)a->in + (size_t)r * WIDTH + (size_t)head * HEAD_DIM;
     const float *table = a->rope + (size_t)row->pos * HEAD_DIM;
-    float y[HEAD_DIM];
+    float y[HEAD_DIM], normed[HEAD_DIM];
+    if (QK_NORM && head < HEADS + KV_HEADS) {
+        norm(x, (const float *)a->weight + (head < HEADS ? 0 : HEAD_DIM), normed);
+        x = normed;
+    }
     if (head < HEADS) {
         uint16_t *q = (uint16_t *)a->out + ((size_t)r * HEADS + (size_t)head) * HEAD_DIM;
         rotate(x, table, 1.0f / sqrtf((float)HEAD_DIM), y);

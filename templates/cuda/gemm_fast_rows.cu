@@ -125,7 +125,7 @@ __device__ __forceinline__ void put(const combine &c, const place &p, const outp
     c.leave(d);
 #pragma unroll
     for (int i = 0; i < TILES * OCTETS; i++)
-        if (c.owns(i)) out.take(d[i / OCTETS][i % OCTETS], tile + i / OCTETS, p.lane, row + i % OCTETS * 8);
+        if (c.owns(i)) out.take(d[i / OCTETS][i % OCTETS], out.biases(tile + i / OCTETS, p.lane));
     parts_left();
 #pragma unroll
     for (int i = 0; i < TILES * OCTETS; i++)

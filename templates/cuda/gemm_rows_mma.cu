@@ -82,7 +82,7 @@ __device__ __forceinline__ void consume(const ring &r, const output &out) {
         const int tile = at * T + p.tile, row = p.row + p.lane % 4 * 2;
 #pragma unroll
         for (int i = 0; i < TILES_WARP * OCTETS; i++)
-            out.take(d[i / OCTETS][i % OCTETS], tile + i / OCTETS, p.lane, row + i % OCTETS * 8);
+            out.take(d[i / OCTETS][i % OCTETS], out.biases(tile + i / OCTETS, p.lane));
 #pragma unroll
         for (int i = 0; i < TILES_WARP * OCTETS; i++)
             out.put(d[i / OCTETS][i % OCTETS], tile + i / OCTETS, p.lane, row + i % OCTETS * 8);

@@ -150,6 +150,17 @@ struct weight_place {
     }
 };
 
+/* Blocks of a tile past the last whole turn of the four that a warp holds. */
+constexpr int LEFT = shape::BLOCKS % 4, WHOLE = shape::BLOCKS - LEFT;
+/* Two left over would ask for a swap of registers that are all in use: the next tile's weights then come while the sums
+ * are written. */
+constexpr bool SWAPPED = LEFT == 2;
+
+__device__ __forceinline__ void load_first(uint4 (&a)[4][4], const char *from, int lane) {
+#pragma unroll
+    for (int i = 0; i < 3; i++) load_block(a[i], from + (size_t)i * shape::BLOCK, lane);
+}
+
 /* Multiplies by a; meanwhile next, free since the block before, is filled with the weights of three blocks on. */
 __device__ __forceinline__ void block_step(cursor &p, float (&d)[SUMS], const uint4 (&a)[4], uint4 (&next)[4],
                                            const weight_place &w, int block, int lane) {
@@ -163,7 +174,7 @@ __device__ __forceinline__ void block_step(cursor &p, float (&d)[SUMS], const ui
         wgmma_commit();
         if (q > 0) continue;
         wgmma_wait<1>(); /* the block before is done: what it read may be written */
-        load_block(next, from, lane);
+        if (!SWAPPED || block + 3 < shape::BLOCKS) load_block(next, from, lane);
     }
     p.release(lane);
     p.held = p.x.stage;
@@ -172,7 +183,6 @@ __device__ __forceinline__ void block_step(cursor &p, float (&d)[SUMS], const ui
 
 /* The weights of the tile's first three blocks are in a; those of the next tile's are when it returns. */
 __device__ __forceinline__ void multiply(cursor &p, float (&d)[SUMS], uint4 (&a)[4][4], const weight_place &w, int lane) {
-    constexpr int LEFT = shape::BLOCKS % 4, WHOLE = shape::BLOCKS - LEFT;
 #pragma unroll
     for (int i = 0; i < SUMS; i++) d[i] = 0.0f;
 #pragma unroll 1
@@ -184,7 +194,9 @@ __device__ __forceinline__ void multiply(cursor &p, float (&d)[SUMS], uint4 (&a)
     wgmma_wait<0>();
     p.release(lane);
     p.held = -1;
-    if constexpr (LEFT > 0) {
+    if constexpr (SWAPPED) {
+        load_first(a, w.following, lane);
+    } else if constexpr (LEFT > 0) {
         uint4 turned[3][4];
 #pragma unroll
         for (int i = 0; i < 12; i++) turned[i / 4][i % 4] = a[(i / 4 + LEFT) % 4][i % 4];
@@ -200,8 +212,7 @@ __device__ __forceinline__ void consume(unsigned base, const char *packed, const
     weight_place w;
     uint4 a[4][4];
     w.following = tile_weights(packed, t.tile(t.first()) + warp);
-#pragma unroll
-    for (int i = 0; i < 3; i++) load_block(a[i], w.following + (size_t)i * shape::BLOCK, lane);
+    load_first(a, w.following, lane);
     for (int at = t.first(); at < t.count; at += t.step()) {
         const int tile = t.tile(at) + warp, then = at + t.step();
         w.now = w.following;
@@ -210,12 +221,11 @@ __device__ __forceinline__ void consume(unsigned base, const char *packed, const
         multiply(p, d, a, w, lane);
         if (tile >= shape::TILES) continue;
         const int row = t.row(at) + lane % 4 * 2;
+        const float2 bias = out.biases(tile, lane);
 #pragma unroll
-        for (int j = 0; j < ROWS / 8; j += 8) { /* 32 reads in flight */
-#pragma unroll
-            for (int i = j; i < j + 8; i++) out.take(d + i * 4, tile, lane, row + i * 8);
-#pragma unroll
-            for (int i = j; i < j + 8; i++) out.put(d + i * 4, tile, lane, row + i * 8);
+        for (int i = 0; i < ROWS / 8; i++) {
+            out.take(d + i * 4, bias);
+            out.put(d + i * 4, tile, lane, row + i * 8);
         }
     }
 }

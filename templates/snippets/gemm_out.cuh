@@ -25,14 +25,18 @@ template <int N, int KIND, bool BIAS> struct gemm_out {
     const float *bias;
     int rows; /* rows at or past this are not written */
 
-    /* Adds the bias. Apart from put, so that many reads are in flight. */
-    __device__ __forceinline__ void take(float *d, int tile, int lane, int row) const {
+    /* The biases of a lane's two features; 0 past the last. Read apart from put, so that nobody waits for each. */
+    __device__ __forceinline__ float2 biases(int tile, int lane) const {
+        if constexpr (!BIAS) return make_float2(0.0f, 0.0f);
+        const int f = tile * 16 + lane / 4;
+        return make_float2(f < N ? bias[f] : 0.0f, f + 8 < N ? bias[f + 8] : 0.0f);
+    }
+    __device__ __forceinline__ void take(float *d, float2 b) const {
         if constexpr (BIAS) {
-#pragma unroll
-            for (int i = 0; i < 4; i++) {
-                const int f = tile * 16 + lane / 4 + i / 2 * 8, r = row + i % 2;
-                if (f < N && r < rows) d[i] = __fadd_rn(d[i], bias[f]);
-            }
+            d[0] = __fadd_rn(d[0], b.x);
+            d[1] = __fadd_rn(d[1], b.x);
+            d[2] = __fadd_rn(d[2], b.y);
+            d[3] = __fadd_rn(d[3], b.y);
         }
     }
     /* All lanes of a warp. */

@@ -75,7 +75,7 @@ static void philox16(uint32_t w[4][16], uint32_t key0, uint32_t key1) {
         vu_store(w[i], p.w[i]);
 }
 
-extern sf_cpu_kernel_fn PASTE(sample_default__, SF_ISA);
+extern sf_cpu_kernel_fn PASTE(sample_default__, SF_ISA), PASTE(rope_append_default__, SF_ISA);
 extern const odd_set PASTE(odd_set_, SF_ISA);
 const odd_set PASTE(odd_set_, SF_ISA) = {
     .isa = ODD_ISA,
@@ -100,6 +100,7 @@ const odd_set PASTE(odd_set_, SF_ISA) = {
             {"loose", {6, 2, 34, 16, 1}, attention_loose},
         },
     .sample = PASTE(sample_default__, SF_ISA),
+    .rope_append = PASTE(rope_append_default__, SF_ISA),
     .exp = exp16,
     .log = log16,
     .gumbel = gumbel16,

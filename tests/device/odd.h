@@ -25,7 +25,8 @@ typedef struct odd_set {
     sf_isa isa;
     odd_gemm gemm[ODD_GEMM_COUNT];
     odd_attention attention[ODD_ATTENTION_COUNT];
-    sf_cpu_kernel_fn *sample; /* the template as it stands, vocabulary 49152 */
+    sf_cpu_kernel_fn *sample;      /* the template as it stands, vocabulary 49152 */
+    sf_cpu_kernel_fn *rope_append; /* likewise, 9 heads over 3 KV heads of 64, no norms */
     void (*exp)(const float x[16], float y[16]);
     void (*log)(const float x[16], float y[16]);
     void (*gumbel)(const uint32_t w[16], float y[16]);

@@ -1,8 +1,7 @@
-/* The tiny plan's kernels alone: no size is a multiple of a vector's. Products, attention and sampling have
- * tests of their own. */
+/* The tiny plan's kernels alone: no size is a multiple of a vector's. Products, rotation, attention and
+ * sampling have tests of their own. */
 #include "tiny.h"
 
-#include "device/cpu/rope.h"
 #include "ref.h"
 
 enum { ROWS = 40, COLS = 512, GUARD = 16 };
@@ -75,61 +74,6 @@ static void rmsnorm_is_near_its_reference(void **state) {
     }
 }
 
-static void rope_append_is_near_its_reference(void **state) {
-    (void)state;
-    const sf_op_desc *op = find_op("rope_append");
-    const sf_model_desc *m = &plan->model;
-    const int all = m->heads + 2 * m->kv_heads, d = m->head_dim, page = plan->page_size;
-    const size_t stride = (size_t)m->kv_heads * sf_cpu_kv_head_size(page, d) * 2;
-    static const int32_t pages[] = {2, 0, 3, 1};
-    static float qkv[ROWS * COLS], table[64 * 64];
-    static uint16_t q[2][ROWS * COLS], kv[2][4 * COLS * 64];
-    sf_cpu_row row[ROWS];
-    double freq[32];
-    assert_true(stride * 4 <= sizeof kv[0] && 4 * page >= ROWS + 3 && d <= 64);
-    for (int i = 0; i < d / 2; i++)
-        freq[i] = sf_rope_frequency(m->rope_theta, i, d);
-    for (int p = 0; p < 64; p++)
-        sf_rope_row(freq, d, p, table + p * d);
-    for (int i = 0; i < ROWS * all * d; i++)
-        qkv[i] = kit_normal(&rnd);
-    for (int r = 0; r < ROWS; r++)
-        row[r] = (sf_cpu_row){.pos = r + 3, .pages = pages};
-    const int first = (int)tiny_first();
-    for (int isa = 0; isa < SF_ISA_COUNT; isa++) {
-        if (!tiny_has((sf_isa)isa)) continue;
-        uint16_t *to = kv[isa > first];
-        memset(to, 0xff, sizeof kv[0]);
-        memset(q[isa > first], 0xff, sizeof q[0]);
-        const sf_cpu_args a = {.rows = ROWS,
-                               .in = qkv,
-                               .out = q[isa > first],
-                               .row = row,
-                               .kv = (uint8_t *)to,
-                               .page_stride = stride,
-                               .rope = table};
-        kit_run(kernel(op, SF_CLASS_PINNED, isa, ROWS), &a, 2);
-        for (int i = 0; i < ROWS * all; i++) {
-            const int r = i / all, h = i % all, pos = r + 3, at = pos % page;
-            float want[64];
-            memcpy(want, qkv + i * d, (size_t)d * 4);
-            if (h < m->heads + m->kv_heads) sf_ref_rope(want, d, pos, m->rope_theta);
-            const uint16_t *head = to + (size_t)pages[pos / page] * stride / 2 +
-                                   (size_t)((h - m->heads) % m->kv_heads) * sf_cpu_kv_head_size(page, d);
-            for (int j = 0; j < d && h < m->heads; j++)
-                kit_near(sf_bf16_to_f32(q[isa > first][(r * m->heads + h) * d + j]),
-                         want[j] / sqrtf((float)d), 0.004f);
-            for (int j = 0; j < d && h >= m->heads; j++)
-                kit_near(sf_bf16_to_f32(h < m->heads + m->kv_heads
-                                            ? head[sf_cpu_kv_k_at(d, at, j)]
-                                            : head[sf_cpu_kv_k_size(page, d) + sf_cpu_kv_v_at(page, at, j)]),
-                         want[j], 0.004f);
-        }
-        if (isa > first) assert_memory_equal(q[0], q[1], sizeof q[0]);
-        if (isa > first) assert_memory_equal(kv[0], kv[1], sizeof kv[0]);
-    }
-}
-
 /* Chi-square of 4,000 draws over 8 tokens and the rest, at fixed seeds: 8 degrees of freedom, the 99.9 %
  * point is 26.1. */
 static void draws_follow_the_distribution(void **state) {
@@ -180,7 +124,6 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(embed_copies_rows),
         cmocka_unit_test(rmsnorm_is_near_its_reference),
-        cmocka_unit_test(rope_append_is_near_its_reference),
         cmocka_unit_test(draws_follow_the_distribution),
         cmocka_unit_test(every_set_that_the_build_holds_has_all_kernels),
     };

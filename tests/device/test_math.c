@@ -1,6 +1,6 @@
 #include "kit.h"
 
-#include "device/cpu/rope.h"
+#include "device/rope.h"
 #include "odd.h"
 
 static const odd_set *sets[SF_ISA_COUNT];

@@ -131,7 +131,7 @@ static void what_a_page_held_before_changes_nothing(void **state) {
 
 /* Whatever the compiler: gcc and clang give these bits. A change of the numerics changes this line, and
  * nothing else may. */
-static const char recorded[] = "0218599adee5911118f8c4269ce94a185fe5219b4da2ac6c0a0ad5702ca93d15";
+static const char recorded[] = "81a46b1b4200efd26d0ee21bb968cb3f8d98879642929901f98e2ae6be414e25";
 
 static void bits_are_those_recorded(void **state) {
     const tiny *t = *state;

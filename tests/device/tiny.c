@@ -1,5 +1,6 @@
 #include "tiny.h"
 
+#include "device/rope.h"
 #include "ref.h"
 
 static const sf_plan *const plan = &sf_the_plan;
@@ -165,14 +166,20 @@ static void ref_gemm(forward *f, const sf_op_desc *op, const float *w, const flo
     free(y);
 }
 
-static void ref_rope(forward *f) {
+/* norms [2][head_dim], of q and of k, or NULL. */
+static void ref_rope(forward *f, const float *norms) {
     const sf_model_desc *m = &plan->model;
+    sf_rope rope;
+    sf_rope_init(m, &rope);
     const int all = m->heads + 2 * m->kv_heads, d = m->head_dim;
     for (int r = 0; r < f->n; r++) {
         for (int h = 0; h < all; h++) {
             float x[64];
             memcpy(x, f->buf[SF_BUF_QKV] + (r * all + h) * d, (size_t)d * 4);
-            if (h < m->heads + m->kv_heads) sf_ref_rope(x, d, r, m->rope_theta);
+            if (h < m->heads + m->kv_heads) {
+                if (norms) sf_ref_rmsnorm(x, norms + (h < m->heads ? 0 : d), 1, d, m->norm_eps, x);
+                sf_ref_rope(x, d, r, rope.freq, rope.attention);
+            }
             const int kvh = (h - m->heads) % m->kv_heads;
             float *to = h < m->heads                 ? f->buf[SF_BUF_Q] + (r * m->heads + h) * d
                         : h < m->heads + m->kv_heads ? f->k + (kvh * f->n + r) * d
@@ -205,7 +212,7 @@ static void ref_op(forward *f, const sf_op_desc *op, int layer) {
     else if (op->op == SF_OP_GEMM)
         ref_gemm(f, op, w, bias);
     else if (op->op == SF_OP_ROPE_APPEND)
-        ref_rope(f);
+        ref_rope(f, w);
     else if (op->op == SF_OP_ATTENTION)
         ref_attention(f);
     free(w);

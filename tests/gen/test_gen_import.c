@@ -5,6 +5,7 @@
 #include "model.h"
 #include "model/gguf_make.h"
 
+#include <math.h>
 #include <sys/stat.h>
 
 static char dir[64];
@@ -42,9 +43,13 @@ typedef struct change {
     const char *key, *text; /* a further key of text */
     const char *u32_key;    /* a further key */
     uint32_t u32;
-    uint32_t head_dim;  /* 0: not said */
-    const char *tensor; /* a further tensor */
-    const char *pre;    /* NULL: "qwen2" */
+    uint32_t head_dim;   /* 0: not said */
+    const char *tensor;  /* a further tensor */
+    const float *values; /* its values; NULL: 32 times 1 */
+    int n_values;
+    uint64_t rows;   /* it is a matrix of one column */
+    bool f32;        /* u32_key has a float */
+    const char *pre; /* NULL: "qwen2" */
 } change;
 
 static void put_u32(gm *m, const char *arch, const char *key, uint32_t v) {
@@ -95,12 +100,18 @@ static const char *small(const change *c) {
     if (c->head_dim) put_u32(&m, arch, "attention.key_length", c->head_dim);
     if (c->head_dim) put_u32(&m, arch, "attention.value_length", c->head_dim);
     if (c->key) gm_kv_str(&m, c->key, c->text);
-    if (c->u32_key) gm_kv_u32(&m, c->u32_key, c->u32);
+    if (c->u32_key && c->f32) gm_kv_f32(&m, c->u32_key, (float)c->u32);
+    if (c->u32_key && !c->f32) gm_kv_u32(&m, c->u32_key, c->u32);
     gm_tensor(&m, "blk.0.attn_q.bias", 1, dims, 0, 0);
-    if (c->tensor) gm_tensor(&m, c->tensor, 1, dims, 0, 128);
+    const uint64_t more = c->rows     ? c->rows
+                          : c->values ? (uint64_t)c->n_values
+                                      : 32,
+                   matrix[2] = {1, c->rows};
+    if (c->tensor) gm_tensor(&m, c->tensor, c->rows ? 2 : 1, c->rows ? matrix : &more, 0, 128);
     gm_pad(&m, 32);
-    for (int i = 0; i < (c->tensor ? 64 : 32); i++)
-        gm_f32(&m, 1);
+    for (int i = 0; i < (c->tensor ? 32 + (int)more : 32); i++)
+        gm_f32(&m, i < 32 || !c->values ? 1 : c->values[i - 32]);
+    gm_pad(&m, 32);
     write_file(path, m.data, m.len);
     gm_fini(&m);
     return path;
@@ -151,6 +162,39 @@ static void what_a_gguf_file_may_say_is_followed(void **state) {
     sf_arena_destroy(a);
 }
 
+/* What llama.cpp's conversion writes for Llama 3.1: the figures are found again. */
+static void factors_of_rope_become_figures(void **state) {
+    (void)state;
+    sf_arena *a = new_arena();
+    float factors[32];
+    for (int i = 0; i < 32; i++) {
+        const double turns = 8192 * pow(1e6, -i / 32.0) / 6.283185307179586, smooth = (turns - 1) / 3;
+        factors[i] = (float)(turns > 4 ? 1 : turns < 1 ? 32 : 1 / ((1 - smooth) / 32 + smooth));
+    }
+    sf_model_desc m = import(
+        a, small(&(change){.head_dim = 64, .tensor = "rope_freqs.weight", .values = factors, .n_values = 32}),
+        at("factors.yaml"));
+    assert_string_equal(m.rope_kind, "llama3");
+    assert_true(m.rope_factor == 32 && m.rope_low_freq == 1 && m.rope_high_freq == 4 &&
+                m.rope_original_context == 8192);
+    sf_arena_destroy(a);
+}
+
+static void scaled_rope_of_a_gguf_file_is_followed(void **state) {
+    (void)state;
+    sf_arena *a = new_arena();
+    sf_model_desc m =
+        import(a, small(&(change){.key = "qwen2.rope.scaling.type", .text = "yarn"}), at("yarn.yaml"));
+    assert_string_equal(m.rope_kind, "yarn");
+    assert_true(m.rope_factor == 1 && m.rope_original_context == 512 && m.rope_beta_fast == 32 &&
+                m.rope_beta_slow == 1);
+    m = import(a, small(&(change){.u32_key = "qwen2.rope.scaling.factor", .f32 = true, .u32 = 4}),
+               at("linear.yaml"));
+    assert_string_equal(m.rope_kind, "linear");
+    assert_true(m.rope_factor == 4);
+    sf_arena_destroy(a);
+}
+
 static void refused(const char *from, sf_code code, const char *text) {
     sf_arena *a = new_arena();
     sf_err err = {0};
@@ -164,24 +208,43 @@ static void refused(const char *from, sf_code code, const char *text) {
     sf_arena_destroy(a);
 }
 
+static void qwen3_has_norms_and_a_padded_vocabulary(void **state) {
+    (void)state;
+    sf_arena *a = new_arena();
+    sf_model_desc m = import(a, small(&(change){.arch = "qwen3", .tensor = "blk.0.attn_q_norm.weight"}),
+                             at("qwen3-small.yaml"));
+    assert_string_equal(m.family, "qwen3");
+    assert_true(m.qk_norm);
+    m = import(a, small(&(change){.tensor = "token_embd.weight", .rows = 8}), at("padded.yaml"));
+    assert_true(!m.qk_norm && m.vocab == 8); /* the tokenizer has 6 */
+    refused(small(&(change){.tensor = "token_embd.weight", .rows = 5}), SF_FORMAT,
+            "small.gguf: the tokenizer has 6 tokens, tensor token_embd.weight 5 rows");
+    sf_arena_destroy(a);
+}
+
 static void what_is_not_computed_is_refused_by_name(void **state) {
     (void)state;
     refused(small(&(change){.arch = "gemma2"}), SF_UNSUPPORTED,
-            "small.gguf: key general.architecture is 'gemma2', expected llama or qwen2");
+            "small.gguf: key general.architecture is 'gemma2', expected llama, qwen2 or qwen3");
     refused(small(&(change){.u32_key = "qwen2.attention.sliding_window", .u32 = 4096}), SF_UNSUPPORTED,
             "small.gguf: key qwen2.attention.sliding_window is not supported");
     refused(small(&(change){.u32_key = "qwen2.expert_count", .u32 = 8}), SF_UNSUPPORTED,
             "small.gguf: key qwen2.expert_count is 8, a mixture of experts is not supported");
-    refused(small(&(change){.key = "qwen2.rope.scaling.type", .text = "yarn"}), SF_UNSUPPORTED,
-            "small.gguf: key qwen2.rope.scaling.type is 'yarn', RoPE scaling is not supported");
-    refused(small(&(change){.tensor = "rope_freqs.weight"}), SF_UNSUPPORTED,
-            "small.gguf: tensor rope_freqs.weight: ");
-    refused(small(&(change){.tensor = "blk.0.attn_q_norm.weight"}), SF_UNSUPPORTED,
-            "small.gguf: tensor blk.0.attn_q_norm.weight: norms of q and k are not computed");
+    refused(small(&(change){.key = "qwen2.rope.scaling.type", .text = "longrope"}), SF_UNSUPPORTED,
+            "small.gguf: key qwen2.rope.scaling.type is 'longrope', expected none, linear or yarn");
+    refused(small(&(change){.tensor = "rope_freqs.weight"}), SF_FORMAT,
+            "small.gguf: tensor rope_freqs.weight is [32] F32, expected [6] F32");
     refused(small(&(change){.tensor = "blk.0.attn_output.bias"}), SF_UNSUPPORTED,
             "small.gguf: tensor blk.0.attn_output.bias: this bias is not computed");
     refused(small(&(change){.pre = "bert"}), SF_UNSUPPORTED, "small.gguf: key tokenizer.ggml.pre is 'bert'");
 }
+
+#define QWEN3_YARN                                                                                           \
+    "{\"model_type\":\"qwen3\",\"vocab_size\":8,\"hidden_size\":64,\"intermediate_size\":176,"               \
+    "\"max_position_embeddings\":40960,\"num_attention_heads\":8,\"num_hidden_layers\":3,"                   \
+    "\"num_key_value_heads\":2,\"rms_norm_eps\":1e-06,\"dtype\":\"bfloat16\",\"rope_parameters\":"           \
+    "{\"rope_theta\":1000000,\"rope_type\":\"yarn\",\"factor\":4.0,\"mscale\":0.75,"                         \
+    "\"original_max_position_embeddings\":32768,\"truncate\":false}}"
 
 #define LLAMA                                                                                                \
     "{\"architectures\":[\"LlamaForCausalLM\"],\"model_type\":\"llama\",\"vocab_size\":8,\"hidden_size\":"   \
@@ -240,6 +303,19 @@ static void a_directory_becomes_a_model(void **state) {
     assert_true(m.n_eos == 2 && m.eos[0] == 4 && m.eos[1] == 5);
     assert_string_equal(m.tokenizer_split, "smollm");
     assert_int_equal(import(a, checkpoint(LLAMA "}", NULL), at("alone.yaml")).n_eos, 1);
+    sf_arena_destroy(a);
+}
+
+static void a_directory_of_qwen3_with_yarn_becomes_a_model(void **state) {
+    (void)state;
+    sf_arena *a = new_arena();
+    sf_model_desc m = import(a, checkpoint(QWEN3_YARN, "{\"eos_token_id\":4}"), at("qwen3-yarn.yaml"));
+    assert_string_equal(m.family, "qwen3");
+    assert_true(m.qk_norm && m.head_dim == 128 && m.rope_theta == 1e6);
+    assert_string_equal(m.rope_kind, "yarn");
+    assert_true(m.rope_factor == 4 && m.rope_original_context == 32768 && m.rope_beta_fast == 32 &&
+                m.rope_beta_slow == 1 && m.rope_attention_factor == 0 && m.rope_mscale == 0.75 &&
+                m.rope_mscale_all_dim == 0 && m.rope_exact_range);
     sf_arena_destroy(a);
 }
 
@@ -338,8 +414,12 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_gguf_file_becomes_a_model),
         cmocka_unit_test(what_a_gguf_file_may_say_is_followed),
+        cmocka_unit_test(factors_of_rope_become_figures),
+        cmocka_unit_test(scaled_rope_of_a_gguf_file_is_followed),
+        cmocka_unit_test(qwen3_has_norms_and_a_padded_vocabulary),
         cmocka_unit_test(what_is_not_computed_is_refused_by_name),
         cmocka_unit_test(a_directory_becomes_a_model),
+        cmocka_unit_test(a_directory_of_qwen3_with_yarn_becomes_a_model),
         cmocka_unit_test(what_a_directory_says_wrong_is_refused_by_file),
         cmocka_unit_test(a_tokenizer_larger_than_the_vocabulary_is_refused),
         cmocka_unit_test(figures_that_the_generator_refuses_are_refused),

@@ -118,6 +118,24 @@ static void qkv_parts_carry_their_roles(void **state) {
     sf_arena_destroy(a);
 }
 
+static void norms_of_q_and_k_are_one_vector(void **state) {
+    (void)state;
+    sf_arena *a = new_arena();
+    sf_ops with = ops_of(a, TINY_MODEL), without = ops_of(a, "models/smollm2-135m.yaml");
+    const sf_op_desc *rope = &spec(&with, "rope_append")->desc;
+    assert_true(rope->weight >= 0);
+    const sf_weight_desc *w = &with.weights[rope->weight];
+    assert_int_equal(w->format, SF_W_F32);
+    assert_true(w->per_layer && w->n == 1 && w->k == 24 && w->n_parts == 2);
+    assert_string_equal(w->parts[0].tensor, "blk.%d.attn_q_norm.weight");
+    assert_string_equal(w->parts[1].tensor, "blk.%d.attn_k_norm.weight");
+    assert_true(w->parts[0].rows == 12 && w->parts[0].role == SF_ROLE_Q);
+    assert_true(w->parts[1].rows == 12 && w->parts[1].role == SF_ROLE_K);
+    assert_int_equal(rope->weight_bytes, 24 * 4);
+    assert_int_equal(spec(&without, "rope_append")->desc.weight, -1);
+    sf_arena_destroy(a);
+}
+
 static void a_tied_head_shares_the_embedding_slot(void **state) {
     (void)state;
     sf_arena *a = new_arena();
@@ -128,7 +146,7 @@ static void a_tied_head_shares_the_embedding_slot(void **state) {
     assert_int_not_equal(head->weight, spec(&untied, "embed")->desc.weight);
     assert_string_equal(untied.weights[head->weight].parts[0].tensor, "output.weight");
     assert_string_equal(untied.weights[head->weight].parts[0].fallback, "token_embd.weight");
-    assert_int_equal(untied.n_weights, tied.n_weights + 2); /* the head and the bias */
+    assert_int_equal(untied.n_weights, tied.n_weights + 3); /* the head, the bias, the norms of q and k */
     sf_arena_destroy(a);
 }
 
@@ -170,6 +188,7 @@ int main(void) {
         cmocka_unit_test(ops_stand_in_the_order_of_a_pass),
         cmocka_unit_test(shapes_follow_the_model),
         cmocka_unit_test(qkv_parts_carry_their_roles),
+        cmocka_unit_test(norms_of_q_and_k_are_one_vector),
         cmocka_unit_test(a_tied_head_shares_the_embedding_slot),
         cmocka_unit_test(weight_bytes_count_the_padding),
         cmocka_unit_test(cost_is_the_larger_of_memory_and_compute),

@@ -154,14 +154,50 @@ static void rope_is_read_in_every_spelling(void **state) {
     assert_string_equal(model("{\"rope_scaling\":{\"type\":\"default\"}}").rope_kind, "default");
 }
 
+static void linear_rope_has_a_factor(void **state) {
+    (void)state;
+    sf_model_desc m = model("{\"rope_scaling\":{\"type\":\"linear\",\"factor\":2.0}}");
+    assert_string_equal(m.rope_kind, "linear");
+    assert_true(m.rope_factor == 2 && m.rope_original_context == 0);
+    m = model("{\"rope_parameters\":{\"rope_type\":\"linear\",\"factor\":4,\"rope_theta\":500}}");
+    assert_true(m.rope_factor == 4 && m.rope_theta == 500);
+    refused("{\"rope_scaling\":{\"type\":\"linear\"}}", SF_FORMAT, "key rope_scaling.factor is missing");
+    refused("{\"rope_scaling\":{\"type\":\"linear\",\"factor\":0.5}}", SF_FORMAT,
+            "key rope_scaling.factor is 0.5, expected 1..1024");
+}
+
+static void yarn_rope_has_the_defaults_of_transformers(void **state) {
+    (void)state;
+    sf_model_desc m = model("{\"rope_scaling\":{\"type\":\"yarn\",\"factor\":4.0}}");
+    assert_string_equal(m.rope_kind, "yarn");
+    assert_true(m.rope_factor == 4 && m.rope_original_context == 2048 && m.rope_beta_fast == 32 &&
+                m.rope_beta_slow == 1 && !m.rope_exact_range);
+    assert_true(m.rope_attention_factor == 0 && m.rope_mscale == 0 && m.rope_mscale_all_dim == 0);
+    m = model("{\"rope_parameters\":{\"rope_type\":\"yarn\",\"rope_theta\":1000000,\"factor\":8,"
+              "\"original_max_position_embeddings\":1024,\"beta_fast\":16,\"beta_slow\":2.5,"
+              "\"attention_factor\":1.5,\"mscale\":0.707,\"mscale_all_dim\":1.0,\"truncate\":false}}");
+    assert_true(m.rope_factor == 8 && m.rope_theta == 1e6 && m.rope_original_context == 1024 &&
+                m.rope_beta_fast == 16 && m.rope_beta_slow == 2.5 && m.rope_exact_range);
+    assert_true(m.rope_attention_factor == 1.5 && m.rope_mscale == 0.707 && m.rope_mscale_all_dim == 1);
+    m = model("{\"rope_scaling\":{\"type\":\"yarn\",\"factor\":4,\"beta_fast\":null,\"mscale\":null}}");
+    assert_true(m.rope_beta_fast == 32 && m.rope_mscale == 0);
+    refused("{\"rope_scaling\":{\"type\":\"yarn\"}}", SF_FORMAT, "key rope_scaling.factor is missing");
+    refused("{\"rope_scaling\":{\"type\":\"yarn\",\"factor\":4,\"beta_slow\":64}}", SF_FORMAT,
+            "key rope_scaling.beta_fast is 32, expected beta_slow (64) at least");
+    refused("{\"rope_scaling\":{\"type\":\"yarn\",\"factor\":4,\"truncate\":1}}", SF_FORMAT,
+            "key rope_scaling.truncate is an integer, expected true or false");
+    refused("{\"rope_theta\":1,\"rope_scaling\":{\"type\":\"yarn\",\"factor\":4}}", SF_FORMAT,
+            "key rope_theta is 1, expected 1.001 at least for yarn");
+}
+
 static void rope_that_is_not_computed_is_refused_by_name(void **state) {
     (void)state;
-    static const char *const kinds[] = {"linear", "dynamic", "yarn", "longrope", "mrope", "su"};
+    static const char *const kinds[] = {"dynamic", "longrope", "mrope", "su"};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         char change[128], want[128];
         snprintf(change, sizeof change, "{\"rope_scaling\":{\"type\":\"%s\",\"factor\":2.0}}", kinds[i]);
-        snprintf(want, sizeof want, "key rope_scaling.rope_type is '%s', expected default or llama3",
-                 kinds[i]);
+        snprintf(want, sizeof want,
+                 "key rope_scaling.rope_type is '%s', expected default, linear, llama3 or yarn", kinds[i]);
         refused(change, SF_UNSUPPORTED, want);
     }
     refused("{\"rope_parameters\":{\"full_attention\":{\"rope_type\":\"default\"}}}", SF_UNSUPPORTED,
@@ -193,6 +229,7 @@ static void rope_that_disagrees_is_refused(void **state) {
 #define MISTRAL                                                                                              \
     "\"model_type\":\"mistral\",\"architectures\":[\"MistralForCausalLM\"],\"max_position_embeddings\":"     \
     "32768"
+#define QWEN3 "\"model_type\":\"qwen3\",\"architectures\":[\"Qwen3ForCausalLM\"]"
 #define QWEN2 "\"model_type\":\"qwen2\",\"architectures\":[\"Qwen2ForCausalLM\"]"
 
 static void other_families_are_read(void **state) {
@@ -201,7 +238,23 @@ static void other_families_are_read(void **state) {
     assert_string_equal(m.family, "llama");
     assert_false(m.qkv_bias);
     assert_string_equal(q.family, "qwen2");
-    assert_true(q.qkv_bias);
+    assert_true(q.qkv_bias && !q.qk_norm);
+}
+
+static void qwen3_norms_q_and_k(void **state) {
+    (void)state;
+    sf_model_desc m = model("{" QWEN3 ",\"head_dim\":16,\"sliding_window\":null,\"use_sliding_window\":false,"
+                            "\"max_window_layers\":3}");
+    assert_string_equal(m.family, "qwen3");
+    assert_true(m.qk_norm && !m.qkv_bias && m.head_dim == 16 && m.kv_heads == 2);
+    assert_int_equal(model("{" QWEN3 "}").head_dim, 128); /* not hidden / heads, which is 8 */
+    assert_false(model("{}").qk_norm);
+    refused("{" QWEN3 ",\"attention_bias\":true}", SF_UNSUPPORTED,
+            "key attention_bias is true, expected false");
+    refused("{" QWEN3 ",\"use_sliding_window\":true,\"sliding_window\":1024}", SF_UNSUPPORTED,
+            "key sliding_window is 1024: a sliding window is not supported");
+    refused("{\"model_type\":\"qwen3_moe\"}", SF_UNSUPPORTED,
+            "key model_type is 'qwen3_moe', expected llama, mistral, qwen2 or qwen3");
 }
 
 static void a_sliding_window_in_use_is_refused(void **state) {
@@ -229,10 +282,7 @@ static void a_sliding_window_out_of_use_is_none(void **state) {
 static void what_is_not_computed_is_refused_by_name(void **state) {
     (void)state;
     refused("{\"model_type\":\"gemma2\"}", SF_UNSUPPORTED,
-            "key model_type is 'gemma2', expected llama, mistral or qwen2");
-    refused(
-        "{\"model_type\":\"qwen3\"}", SF_UNSUPPORTED,
-        "key model_type is 'qwen3', expected llama, mistral or qwen2 (norms of q and k are not computed)");
+            "key model_type is 'gemma2', expected llama, mistral, qwen2 or qwen3");
     refused("{\"model_type\":\"-\"}", SF_FORMAT, "key model_type is missing");
     refused("{\"architectures\":[\"LlamaForSequenceClassification\"]}", SF_UNSUPPORTED,
             "key architectures is ['LlamaForSequenceClassification'], expected ['LlamaForCausalLM']");
@@ -345,6 +395,37 @@ static void figures_that_are_the_plans_pass(void **state) {
     assert_int_equal(check(&plan, "{\"rope_scaling\":{\"type\":\"llama3\"," LLAMA3 "}}", NULL), SF_OK);
 }
 
+/* The attention factor counts, not the keys that give it. */
+static void yarn_is_compared_by_what_it_computes(void **state) {
+    (void)state;
+    sf_err err = {0};
+    sf_plan plan = plan_of_base();
+    plan.model.rope_kind = "yarn";
+    plan.model.rope_factor = 4;
+    plan.model.rope_original_context = 2048;
+    plan.model.rope_beta_fast = 32;
+    plan.model.rope_beta_slow = 1;
+    plan.model.rope_attention_factor = 1.138629436111989;
+    assert_int_equal(check(&plan, "{\"rope_scaling\":{\"type\":\"yarn\",\"factor\":4}}", NULL), SF_OK);
+    static const char *const bad[][2] = {
+        {"\"factor\":2", "RoPE's key factor is 2, expected 4"},
+        {"\"factor\":4,\"original_max_position_embeddings\":1024",
+         "RoPE's key original_max_position_embeddings is 1024, expected 2048"},
+        {"\"factor\":4,\"beta_fast\":31", "RoPE's key beta_fast is 31, expected 32"},
+        {"\"factor\":4,\"beta_slow\":2", "RoPE's key beta_slow is 2, expected 1"},
+        {"\"factor\":4,\"truncate\":false", "RoPE's key truncate is 0, expected 1"},
+        {"\"factor\":4,\"mscale\":1,\"mscale_all_dim\":1",
+         "RoPE's key attention_factor (or mscale and mscale_all_dim) is 1, expected 1.13862944"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char change[160], want[160];
+        snprintf(change, sizeof change, "{\"rope_scaling\":{\"type\":\"yarn\",%s}}", bad[i][0]);
+        snprintf(want, sizeof want, "config.json: %s", bad[i][1]);
+        assert_int_equal(check(&plan, change, &err), SF_FORMAT);
+        assert_string_equal(err.msg, want);
+    }
+}
+
 static void each_figure_that_differs_is_named(void **state) {
     (void)state;
     static const struct {
@@ -393,6 +474,10 @@ static void a_plan_that_differs_is_told_what_it_expects(void **state) {
     assert_int_equal(check(&plan, "{}", &err), SF_FORMAT);
     assert_string_equal(err.msg, "config.json: the model has no biases of q, k and v, expected them");
     plan = plan_of_base();
+    plan.model.qk_norm = true;
+    assert_int_equal(check(&plan, "{}", &err), SF_FORMAT);
+    assert_string_equal(err.msg, "config.json: the model has no norms of q and k, expected them");
+    plan = plan_of_base();
     plan.model.rope_kind = "llama3";
     plan.model.rope_factor = 32;
     plan.model.rope_low_freq = 1;
@@ -410,9 +495,12 @@ int main(void) {
         cmocka_unit_test(both_spellings_of_dtype_are_read),
         cmocka_unit_test(eos_is_an_id_or_a_list),
         cmocka_unit_test(rope_is_read_in_every_spelling),
+        cmocka_unit_test(linear_rope_has_a_factor),
+        cmocka_unit_test(yarn_rope_has_the_defaults_of_transformers),
         cmocka_unit_test(rope_that_is_not_computed_is_refused_by_name),
         cmocka_unit_test(rope_that_disagrees_is_refused),
         cmocka_unit_test(other_families_are_read),
+        cmocka_unit_test(qwen3_norms_q_and_k),
         cmocka_unit_test(a_sliding_window_in_use_is_refused),
         cmocka_unit_test(a_sliding_window_out_of_use_is_none),
         cmocka_unit_test(what_is_not_computed_is_refused_by_name),
@@ -420,6 +508,7 @@ int main(void) {
         cmocka_unit_test(broken_json_is_refused),
         cmocka_unit_test(it_is_found_beside_the_weights),
         cmocka_unit_test(figures_that_are_the_plans_pass),
+        cmocka_unit_test(yarn_is_compared_by_what_it_computes),
         cmocka_unit_test(each_figure_that_differs_is_named),
         cmocka_unit_test(a_plan_that_differs_is_told_what_it_expects),
     };

@@ -255,8 +255,8 @@ static void missing_and_surplus_tensors_are_refused_by_name(void **state) {
                  "tensor blk.0.attn_v.bias is missing, expected [4]");
     expect_error(TENSOR("blk.0.attn_output.bias", 0, 7, SF_GGML_F32), SF_UNSUPPORTED,
                  "tensor blk.0.attn_output.bias has no place in model tiny");
-    expect_error(TENSOR("rope_freqs.weight", 0, 2, SF_GGML_F32), SF_UNSUPPORTED,
-                 "tensor rope_freqs.weight has no place in model tiny");
+    expect_error(TENSOR("rope_factors.weight", 0, 2, SF_GGML_F32), SF_UNSUPPORTED,
+                 "tensor rope_factors.weight has no place in model tiny");
     expect_error(TENSOR("blk.2.attn_norm.weight", 0, 7, SF_GGML_F32), SF_UNSUPPORTED,
                  "tensor blk.2.attn_norm.weight has no place in model tiny");
 }
@@ -320,10 +320,10 @@ static void what_is_not_computed_is_refused_by_name(void **state) {
                  "key general.architecture is 'mamba', expected 'llama'");
     expect_error(KEY("llama.expert_count", 4, 8, NULL), SF_UNSUPPORTED,
                  "key llama.expert_count is 8, a mixture of experts is not supported");
-    expect_error(KEY("llama.rope.scaling.type", 8, 0, "linear"), SF_UNSUPPORTED,
-                 "key llama.rope.scaling.type is 'linear', RoPE scaling is not supported");
-    expect_error(KEY("llama.rope.scaling.factor", 6, 8, NULL), SF_UNSUPPORTED,
-                 "key llama.rope.scaling.factor is not supported");
+    expect_error(KEY("llama.rope.scaling.type", 8, 0, "longrope"), SF_UNSUPPORTED,
+                 "key llama.rope.scaling.type is 'longrope', expected none, linear or yarn");
+    expect_error(KEY("llama.rope.scaling.yarn_ext_factor", 6, 1, NULL), SF_UNSUPPORTED,
+                 "key llama.rope.scaling.yarn_ext_factor is not supported");
     expect_error(KEY("llama.attention.sliding_window", 4, 4096, NULL), SF_UNSUPPORTED,
                  "key llama.attention.sliding_window is not supported");
     expect_error(KEY("split.count", 4, 3, NULL), SF_UNSUPPORTED,

@@ -31,6 +31,8 @@ static inline void tiny_st_name(const char *name, char out[96]) {
         {"attn_k.bias", "self_attn.k_proj.bias"},
         {"attn_v.bias", "self_attn.v_proj.bias"},
         {"attn_output.weight", "self_attn.o_proj.weight"},
+        {"attn_q_norm.weight", "self_attn.q_norm.weight"},
+        {"attn_k_norm.weight", "self_attn.k_norm.weight"},
         {"ffn_gate.weight", "mlp.gate_proj.weight"},
         {"ffn_up.weight", "mlp.up_proj.weight"},
         {"ffn_down.weight", "mlp.down_proj.weight"},

@@ -2,7 +2,8 @@
 
 static sf_code check_op(const sf_plan *p, const sf_op_desc *op, sf_err *err) {
     const int rows = op->scope == SF_SCOPE_HEAD ? p->max_logit_rows : p->max_rows;
-    const bool weighted = op->op == SF_OP_EMBED || op->op == SF_OP_RMSNORM || op->op == SF_OP_GEMM;
+    const bool weighted = op->op == SF_OP_EMBED || op->op == SF_OP_RMSNORM || op->op == SF_OP_GEMM ||
+                          (op->op == SF_OP_ROPE_APPEND && p->model.qk_norm);
     if (op->weight >= p->n_weights || op->bias >= p->n_weights || (weighted && op->weight < 0))
         return SF_FAIL(err, SF_UNSUPPORTED, "the plan's op %s names a weight that is not there", op->name);
     for (int c = 0; c < SF_CLASS_COUNT; c++) {

@@ -1,8 +1,8 @@
 #include "device/cpu/cpu.h"
 
 #include "base/progress.h"
+#include "device/rope.h"
 #include "device/cpu/cpu_priv.h"
-#include "device/cpu/rope.h"
 #include "device/pass_check.h"
 #include "model/weights.h"
 
@@ -138,27 +138,20 @@ static sf_code get_memory(sf_cpu *d, int threads, sf_err *err) {
 
 typedef struct rope_job {
     sf_cpu *d;
-    const double *freq;
+    sf_rope rope;
 } rope_job;
 
 static void rope_part(void *ctx, int part, int parts) {
     const rope_job *job = ctx;
     const sf_plan *p = job->d->base.plan;
     for (int pos = part; pos < p->max_context; pos += parts)
-        sf_rope_row(job->freq, p->model.head_dim, pos,
-                    job->d->rope + (size_t)pos * (size_t)p->model.head_dim);
+        sf_rope_row(&job->rope, pos, job->d->rope + (size_t)pos * (size_t)p->model.head_dim);
 }
 
-static sf_code fill_rope(sf_cpu *d, sf_err *err) {
-    const sf_model_desc *m = &d->base.plan->model;
-    double *freq;
-    SF_TRY(get("the rotary frequencies", (size_t)m->head_dim, sizeof *freq, &freq, err));
-    for (int i = 0; i < m->head_dim / 2; i++)
-        freq[i] = sf_rope_model_frequency(m, i);
-    rope_job job = {d, freq};
+static void fill_rope(sf_cpu *d) {
+    rope_job job = {.d = d};
+    sf_rope_init(&d->base.plan->model, &job.rope);
     sf_pool_run(d->pool, rope_part, &job);
-    free(freq);
-    return SF_OK;
 }
 
 static sf_code open_parts(sf_cpu *d, const struct sf_weights *weights, const sf_cpu_config *cfg,
@@ -167,7 +160,7 @@ static sf_code open_parts(sf_cpu *d, const struct sf_weights *weights, const sf_
     SF_TRY(sf_cpu_isa_pick(plan, cfg->isa, &d->isa, err));
     SF_TRY(sf_pool_create(cfg->threads, &d->pool, err));
     SF_TRY(get_memory(d, cfg->threads, err));
-    SF_TRY(fill_rope(d, err));
+    fill_rope(d);
     for (int i = 0; i < plan->n_weights; i++)
         for (int l = 0; l < plan->model.layers; l++)
             d->weights[i * plan->model.layers + l] =

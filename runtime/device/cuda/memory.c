@@ -2,9 +2,9 @@
 
 #include <stdlib.h>
 
+#include "device/rope.h"
 #include "device/cuda/kv_layout.h"
 #include "device/cuda/maps.h"
-#include "device/cpu/rope.h"
 
 #define GIB (1024.0 * 1024 * 1024)
 
@@ -56,18 +56,13 @@ static sf_code get_buffers(sf_cuda *d, sf_err *err) {
     return SF_OK;
 }
 
+/* NULL: no memory. */
 static float *rope_table(const sf_model_desc *m, int positions) {
     float *table = malloc((size_t)positions * (size_t)m->head_dim * sizeof *table);
-    double *freq = malloc((size_t)m->head_dim * sizeof *freq);
-    for (int i = 0; freq && i < m->head_dim / 2; i++)
-        freq[i] = sf_rope_model_frequency(m, i);
-    for (int pos = 0; table && freq && pos < positions; pos++)
-        sf_rope_row(freq, m->head_dim, pos, table + (size_t)pos * (size_t)m->head_dim);
-    if (!freq) {
-        free(table);
-        table = NULL;
-    }
-    free(freq);
+    sf_rope rope;
+    sf_rope_init(m, &rope);
+    for (int pos = 0; table && pos < positions; pos++)
+        sf_rope_row(&rope, pos, table + (size_t)pos * (size_t)m->head_dim);
     return table;
 }
 

@@ -2,7 +2,7 @@
  * template  templates/cpu/attention_pinned.c
  *           sha256 1249c942526d5a91ab46b4b7ea66b2dc5deb8a25a9bc7f48da15c6ddafa1ebae
  * model     models/tiny.yaml
- *           sha256 b2fc12c13dd4fbceb059770d2965396d0ebf8036e6875b9d77b250afbe43374a
+ *           sha256 da5d5780bb2470dc0f1c920e69a07e6a7d9900088df371884cf4ee443d45542a
  * config    build-configs/tiny-cpu.yaml
  *           sha256 a1855b4e3d333b57b5a352658bc8a43185033139a8d84359c3feaeacab502377
  * order     dims ascending; exact maximum; weights by position mod 16 and a fixed tree; values by position ascending

@@ -2,7 +2,7 @@
  * template  templates/cpu/gemm_many.c
  *           sha256 1d85d559d88a2476467820a71999d6594370260c4cc0b04597f6e848be3d4a5c
  * model     models/tiny.yaml
- *           sha256 b2fc12c13dd4fbceb059770d2965396d0ebf8036e6875b9d77b250afbe43374a
+ *           sha256 da5d5780bb2470dc0f1c920e69a07e6a7d9900088df371884cf4ee443d45542a
  * config    build-configs/tiny-cpu.yaml
  *           sha256 a1855b4e3d333b57b5a352658bc8a43185033139a8d84359c3feaeacab502377
  * order     k ascending from 0, one fp32 accumulator per output, exact products, no split

@@ -2,7 +2,7 @@
  * template  templates/cpu/gemm_fast_r1.c
  *           sha256 1b5ffbb07ac6110412e772e0dfbc84d66e1c244110f5bd4064813c38f204719b
  * model     models/tiny.yaml
- *           sha256 b2fc12c13dd4fbceb059770d2965396d0ebf8036e6875b9d77b250afbe43374a
+ *           sha256 da5d5780bb2470dc0f1c920e69a07e6a7d9900088df371884cf4ee443d45542a
  * config    build-configs/tiny-cpu.yaml
  *           sha256 a1855b4e3d333b57b5a352658bc8a43185033139a8d84359c3feaeacab502377
  * order     free: two accumulators per output by turns; pairs of k by vdpbf16ps where there is one

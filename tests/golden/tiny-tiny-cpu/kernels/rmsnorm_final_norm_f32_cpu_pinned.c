@@ -2,7 +2,7 @@
  * template  templates/cpu/rmsnorm.c
  *           sha256 a700fd83c475913b80b5e37ddfec65e10b06fee9bd2107352fd310108b92fa9b
  * model     models/tiny.yaml
- *           sha256 b2fc12c13dd4fbceb059770d2965396d0ebf8036e6875b9d77b250afbe43374a
+ *           sha256 da5d5780bb2470dc0f1c920e69a07e6a7d9900088df371884cf4ee443d45542a
  * config    build-configs/tiny-cpu.yaml
  *           sha256 a1855b4e3d333b57b5a352658bc8a43185033139a8d84359c3feaeacab502377
  * order     squares into 16 lanes by index mod 16, ascending, then a fixed tree; independent of rows and threads

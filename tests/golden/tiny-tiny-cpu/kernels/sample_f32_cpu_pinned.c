@@ -2,7 +2,7 @@
  * template  templates/cpu/sample.c
  *           sha256 1fb7803356aa32ed689ae3379210c1835767851e6148ec38a107c502de3d1d07
  * model     models/tiny.yaml
- *           sha256 b2fc12c13dd4fbceb059770d2965396d0ebf8036e6875b9d77b250afbe43374a
+ *           sha256 da5d5780bb2470dc0f1c920e69a07e6a7d9900088df371884cf4ee443d45542a
  * config    build-configs/tiny-cpu.yaml
  *           sha256 a1855b4e3d333b57b5a352658bc8a43185033139a8d84359c3feaeacab502377
  * order     exp in 16 lanes by id mod 16 and a fixed tree; masses of top_p in 64-bit fixed point
