@@ -172,6 +172,15 @@ static void no_template_runs_for_ever(void **state) {
         "{{ 'x' * 999999999999 }}",
         "{{ [1] * 999999999999 }}",
         "{{ range(100001) }}",
+        "{% for i in range(10**9) %}{% endfor %}",
+        "{{ range(1000000000) | list | length }}",
+        "{% set ns = namespace(l=[1]) %}{% for i in range(99) %}{% set ns.l = ns.l + ns.l %}{% endfor %}",
+        "{% macro a(n) %}{{ b(n) }}{% endmacro %}{% macro b(n) %}{{ a(n) }}{% endmacro %}{{ a(1) }}",
+        "{% set ns = namespace(s='ab') %}{% for i in range(99) %}{% set ns.s = ns.s | replace('a', ns.s) "
+        "%}{% "
+        "endfor %}",
+        "{% set ns = namespace(s='ab') %}{% for i in range(99) %}{% set ns.s = ns.s | join(ns.s) %}{% endfor "
+        "%}",
         "{% for i in range(99999) %}{{ 'x' * 9999 }}{% endfor %}",
         "{% set ns = namespace(l=[]) %}{% for i in range(999) %}{% set ns.l = [ns.l, ns.l] %}{% endfor %}{{ "
         "ns.l }}",

@@ -2,6 +2,8 @@
 `mistral-common`, and as tokenizer.json in each of the ways that published files spell it, against `tokenizers`. The libraries
 differ on long runs of spaces, where the order of equally good merges shows: a GGUF file gives SentencePiece's ids there,
 tokenizer.json the other library's."""
+import re
+
 import texts
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
@@ -54,6 +56,15 @@ def own_specials(many, vocab):
     return [(s.replace("<|im_start|>", own[0]).replace("<|im_end|>", own[-1]), special) for s, special in many]
 
 
+def by_stretches(sp, text):
+    """Control tokens where they are spelt, and what stands between them one stretch after another."""
+    control = {sp.id_to_piece(i): i for i in range(sp.get_piece_size()) if sp.is_control(i)}
+    ids = []
+    for part in re.split("(" + "|".join(map(re.escape, sorted(control, key=len, reverse=True))) + ")", text):
+        ids += [control[part]] if part in control else sp.encode(part)
+    return ids
+
+
 def check(family, program, cache, many, scratch):
     import sentencepiece
     from mistral_common.tokens.tokenizers.sentencepiece import SentencePieceTokenizer
@@ -63,10 +74,12 @@ def check(family, program, cache, many, scratch):
     many = own_specials(many, vocab)
     gguf = str(scratch / f"{family}.gguf")
     write_gguf(gguf, sp)
+    want = [by_stretches(sp, s) if special else sp.encode(s) for s, special in many]
+    shown = lambda s: s.replace(SPACE, " ")
+    yield texts.compare(family, "GGUF", "sentencepiece", texts.Program(program, gguf), many, want, None)
     plain = [(s, False) for s, special in many if not special]
     want = [sp.encode(s) for s, _ in plain]
-    shown = lambda s: s.replace(SPACE, " ")
-    yield texts.compare(family, "GGUF", "sentencepiece", texts.Program(program, gguf), plain, want, shown)
+    yield texts.compare(family, "GGUF, decoded", "the text", texts.Program(program, gguf), plain, want, shown)
     whole = SentencePieceTokenizer(file)
     bad = sum(whole.encode(s, bos=False, eos=False) != ids for (s, _), ids in zip(plain, want))
     yield texts.row(family, "sentencepiece", "mistral-common", [s for s, _ in plain], want, bad)
@@ -77,8 +90,3 @@ def check(family, program, cache, many, scratch):
         t.save(str(folder / "tokenizer.json"))
         want = texts.library_ids(t, many)
         yield texts.compare(family, f"tokenizer.json, {kind}", "tokenizers", texts.Program(program, str(folder)), many, want, None)
-        if kind == "prepend":
-            plain_ids = texts.library_ids(t, [(s, False) for s, _ in many])
-            same = [k for k, (s, _) in enumerate(many) if plain_ids[k] == sp.encode(s)]
-            yield texts.compare(family, "GGUF", "tokenizers", texts.Program(program, gguf), [many[k] for k in same],
-                                [want[k] for k in same], None)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Writes golden.json: what jinja2, set up as Hugging Face transformers sets it up for chat templates, makes of the
-published templates and of the snippets in snippets.txt. Needs PyPI's jinja2 (3.1). usage: make.py"""
+published templates and of the snippets in snippets.txt. Needs PyPI's jinja2 (3.1). usage: chats.py"""
 import datetime
+import functools
 import json
 import pathlib
 
@@ -88,9 +89,14 @@ VALUE = {"s": "Hello W\u00f6rld", "t": "  trim me\t\n", "n": 7, "neg": -3, "f": 
          "mix": [1, "a", None, 2.0, True, [1], {"k": "v"}], "q": "it's \"q\"\n\\", "m": "a,b,,c", "uni": "\u00e9\u00df\u0130\u03a3\u03c3\u01c5 \ufb01n", "str1": "x"}
 
 
+@functools.cache
+def compiled(source):
+    return ENV.from_string(source)
+
+
 def render(source, **vars):
     try:
-        return {"out": ENV.from_string(source).render(bos_token="<s>", eos_token="</s>", **vars)}
+        return {"out": compiled(source).render(bos_token="<s>", eos_token="</s>", **vars)}
     except Exception as e:  # any failure of jinja2 must be one of ours
         return {"err": type(e).__name__}
 
@@ -119,15 +125,20 @@ def snippets():
         yield {"source": source, **({"refused": True} if refused else got)}
 
 
-golden = {"date": DATE, "chats": CHATS, "tools": TOOLS, "value": VALUE, "templates": list(templates()),
-          "snippets": list(snippets())}
-with open(HERE / "golden.json", "w", encoding="utf-8", newline="\n") as f:
-    f.write("{\n")
-    for i, (key, value) in enumerate(golden.items()):
-        if isinstance(value, list):
-            rows = ",\n".join(json.dumps(row, ensure_ascii=True) for row in value)
-            f.write(f'"{key}": [\n{rows}\n]')
-        else:
-            f.write(f'"{key}": {json.dumps(value, ensure_ascii=True)}')
-        f.write(",\n" if i + 1 < len(golden) else "\n")
-    f.write("}\n")
+def main():
+    golden = {"date": DATE, "chats": CHATS, "tools": TOOLS, "value": VALUE, "templates": list(templates()),
+              "snippets": list(snippets())}
+    with open(HERE / "golden.json", "w", encoding="utf-8", newline="\n") as f:
+        f.write("{\n")
+        for i, (key, value) in enumerate(golden.items()):
+            if isinstance(value, list):
+                rows = ",\n".join(json.dumps(row, ensure_ascii=True) for row in value)
+                f.write(f'"{key}": [\n{rows}\n]')
+            else:
+                f.write(f'"{key}": {json.dumps(value, ensure_ascii=True)}')
+            f.write(",\n" if i + 1 < len(golden) else "\n")
+        f.write("}\n")
+
+
+if __name__ == "__main__":
+    main()
