@@ -6,20 +6,6 @@ file(GLOB_RECURSE SF_GEN_INPUTS CONFIGURE_DEPENDS ${SF_ROOT}/gen/*.[ch] ${SF_ROO
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${SF_GEN_INPUTS})
 
 set(SF_KERNEL_FLAGS -O3 -ffp-contract=off -fno-math-errno -fno-strict-aliasing -Wall -Wextra -Wshadow -Werror)
-# The optimisation level changes no bit, and kernels without unrolling compile much faster.
-macro(sf_quick_kernels)
-  list(TRANSFORM SF_KERNEL_FLAGS REPLACE "^-O3$" "-O1")
-  list(APPEND SF_KERNEL_FLAGS -DSF_NO_UNROLL)
-endmacro()
-# Kernels are inlined and unrolled whole, so instrumenting them takes minutes and gigabytes: under sanitizers they are compiled
-# without unrolling, without UBSan, and with AddressSanitizer's checks as calls.
-if(SF_SANITIZE)
-  sf_quick_kernels()
-  list(APPEND SF_KERNEL_FLAGS -g0 -fno-sanitize=undefined)
-  if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
-    list(APPEND SF_KERNEL_FLAGS "SHELL:--param asan-instrumentation-with-call-threshold=0")
-  endif()
-endif()
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(SF_ISA_generic -march=x86-64)
   set(SF_ISA_avx2 -march=x86-64 -mavx2 -mfma)
@@ -30,8 +16,23 @@ else()
   set(SF_ISA_generic "")
   set(SF_ISAS generic)
 endif()
-if(SF_SANITIZE AND "avx2" IN_LIST SF_ISAS) # one of them is enough there: the release build compares the bits of all
-  set(SF_ISAS avx2)
+
+# Kernels are inlined and unrolled whole, so instrumenting them takes minutes and gigabytes: under sanitizers they are compiled
+# without unrolling, without UBSan, and with AddressSanitizer's checks as calls.
+# The optimisation level changes no bit. One instruction set is enough there: the release build compares the bits of all.
+macro(sf_quick_kernels)
+  list(TRANSFORM SF_KERNEL_FLAGS REPLACE "^-O3$" "-O1")
+  list(APPEND SF_KERNEL_FLAGS -DSF_NO_UNROLL)
+  if("avx2" IN_LIST SF_ISAS)
+    set(SF_ISAS avx2)
+  endif()
+endmacro()
+if(SF_SANITIZE)
+  sf_quick_kernels()
+  list(APPEND SF_KERNEL_FLAGS -g0 -fno-sanitize=undefined)
+  if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+    list(APPEND SF_KERNEL_FLAGS "SHELL:--param asan-instrumentation-with-call-threshold=0")
+  endif()
 endif()
 
 # The generator itself, built first, without sanitizers.
@@ -123,4 +124,12 @@ function(sf_add_engine spec)
   add_executable(${name} ${SF_ROOT}/runtime/cli/main.c $<TARGET_OBJECTS:${name}-plan>)
   target_compile_options(${name} PRIVATE ${SF_FLAGS})
   target_link_libraries(${name} PRIVATE ${name}-plan sf_cli)
+endfunction()
+
+# Engines whose kernels compile quickly and run slowly.
+function(sf_add_test_engines)
+  sf_quick_kernels()
+  foreach(engine ${ARGN})
+    sf_add_engine(${engine})
+  endforeach()
 endfunction()
