@@ -15,6 +15,7 @@ namespace {
 
 struct shape {
     int heads, kv_heads, dim;
+    bool norms = false; /* of q and k */
 };
 
 struct rig {
@@ -22,7 +23,7 @@ struct rig {
     int context, n_pages;
     gpu_kernel rope, decode, decode2, fast, prefill, ref_rope, ref_attention;
     void *kv;
-    float *table;
+    float *table, *norms;
     void *partials;
     size_t page_bytes() const { return sf_cuda_kv_page_bytes(s.kv_heads, s.dim); }
     size_t q_width() const { return (size_t)s.heads * s.dim; }
@@ -50,7 +51,9 @@ rig make_rig(shape s, int context, int n_pages, bool refs) {
     r.s = s;
     r.context = context;
     r.n_pages = n_pages;
-    r.rope = kernel_build("cuda/rope_append.cu", p);
+    const params p1 = {{"HEADS", text(s.heads)}, {"KV_HEADS", text(s.kv_heads)}, {"HEAD_DIM", text(s.dim)},
+                       {"QK_NORM", s.norms ? "1" : "0"}};
+    r.rope = kernel_build("cuda/rope_append.cu", p1);
     p2["TO_ROWS"] = "1048576"; /* here each kernel serves segments of every length */
     r.decode = kernel_build("cuda/attention_decode.cu", p2);
     r.fast = kernel_build("cuda/attention_fast.cu", p2);
@@ -60,12 +63,14 @@ rig make_rig(shape s, int context, int n_pages, bool refs) {
     p3["FEW_ROWS"] = "0";
     r.prefill = kernel_build("cuda/attention_prefill.cu", p3);
     if (refs) {
-        r.ref_rope = kernel_build_ref("attention.cu", "ref_rope_append", "cuda/attention_decode.cu", p);
-        r.ref_attention = kernel_build_ref("attention.cu", "ref_attention", "cuda/attention_decode.cu", p);
+        r.ref_rope = kernel_build_ref("attention.cu", "ref_rope_append", "cuda/rope_append.cu", p1);
+        r.ref_attention = kernel_build_ref("attention.cu", "ref_attention", "cuda/rope_append.cu", p1);
     }
     if (!r.prefill.fn) return r;
     r.kv = device_alloc(r.page_bytes() * (size_t)n_pages, 0);
     make_table(&r);
+    r.norms = (float *)device_alloc((size_t)s.dim * 2 * 4);
+    fill_f32(r.norms, (size_t)s.dim * 2, 11, 1.0f);
     /* one workspace for all variants: chunks of 2 tiles need the most */
     r.partials = device_alloc(sf_cuda_attention_bytes(s.heads, s.kv_heads, s.dim, context, 2, 32), 0);
     return r;
@@ -84,6 +89,7 @@ sf_cuda_args args_of(const rig &r, sf_cuda_block *b, const void *in, void *out, 
     a.block = b;
     a.in = in;
     a.out = out;
+    a.weight = r.norms;
     a.kv = r.kv;
     a.extra = extra;
     return a;
@@ -324,7 +330,7 @@ void spoil(rig *r, const sequence &s, int from, int to, unsigned k, unsigned v) 
 }
 
 void check(shape s, int length, int rounds) {
-    printf("-- %d heads, %d KV heads of %d\n", s.heads, s.kv_heads, s.dim);
+    printf("-- %d heads, %d KV heads of %d%s\n", s.heads, s.kv_heads, s.dim, s.norms ? ", normed" : "");
     rig r = make_rig(s, 8192, 3 * 80, true);
     if (!r.prefill.fn) return;
     std::vector<sequence> all;
@@ -574,6 +580,9 @@ int main(int argc, char **argv) {
         check({8, 8, 64}, 700, 4);
         check({64, 8, 128}, 1100, 4);
         check({12, 3, 128}, 900, 4);
+        check({28, 4, 128}, 500, 4);
+        check({16, 8, 128, true}, 900, 4);
+        check({9, 3, 64, true}, 500, 4);
     } else if (mode == "sanitize") {
         check({6, 2, 64}, 330, 1);
         check({8, 2, 128}, 330, 1);

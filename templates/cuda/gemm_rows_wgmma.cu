@@ -154,10 +154,13 @@ __device__ __forceinline__ void consume(const ring &r, const output &out) {
         if (warp >= TILES || !r.owned(at, tile / T)) continue;
         const int global = r.group(at, tile / T) * T + tile % T, row = r.first_row() + lane % 4 * 2;
         const float2 bias = out.biases(global, lane);
+        constexpr int AT_ONCE = OWN_ROWS < 64 ? OWN_ROWS / 8 : 8;
 #pragma unroll
-        for (int i = 0; i < OWN_ROWS / 8; i++) {
-            out.take(d + i * 4, bias);
-            out.put(d + i * 4, global, lane, i * 8 + row);
+        for (int j = 0; j < OWN_ROWS / 8; j += AT_ONCE) {
+#pragma unroll
+            for (int i = j; i < j + AT_ONCE; i++) out.take(d + i * 4, bias);
+#pragma unroll
+            for (int i = j; i < j + AT_ONCE; i++) out.put(d + i * 4, global, lane, i * 8 + row);
         }
     }
 }

@@ -223,9 +223,11 @@ __device__ __forceinline__ void consume(unsigned base, const char *packed, const
         const int row = t.row(at) + lane % 4 * 2;
         const float2 bias = out.biases(tile, lane);
 #pragma unroll
-        for (int i = 0; i < ROWS / 8; i++) {
-            out.take(d + i * 4, bias);
-            out.put(d + i * 4, tile, lane, row + i * 8);
+        for (int j = 0; j < ROWS / 8; j += 8) {
+#pragma unroll
+            for (int i = j; i < j + 8; i++) out.take(d + i * 4, bias);
+#pragma unroll
+            for (int i = j; i < j + 8; i++) out.put(d + i * 4, tile, lane, row + i * 8);
         }
     }
 }
