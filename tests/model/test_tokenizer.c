@@ -237,12 +237,24 @@ static void broken_characters_decode_to_replacements(void **state) {
                                    "a"
                                    "\xef\xbf\xbd\xef\xbf\xbd"
                                    "\xe2\x82\xac");
+    sf_buf_fini(&text);
+}
+
+/* The embedding may have rows for more ids than there are tokens. */
+static void ids_past_the_last_token_have_no_text(void **state) {
+    (void)state;
     sf_err err;
-    const int32_t outside[] = {ids[2], sf_tokenizer_vocab(small)};
-    size_t before = text.len;
-    assert_int_equal(sf_tokenizer_decode(small, outside, 2, true, &text, &err), SF_INVALID);
-    assert_int_equal(text.len, before);
-    assert_non_null(strstr(err.msg, "token id"));
+    sf_buf text = {0};
+    const int32_t past = sf_tokenizer_vocab(small), ids[] = {byte_token('a'), past, 2000000, byte_token('b')},
+                  negative[] = {byte_token('a'), -1};
+    size_t len = 1;
+    assert_null(sf_tokenizer_piece(small, past, &len));
+    assert_int_equal(len, 0);
+    assert_int_equal(sf_tokenizer_decode(small, ids, 4, true, &text, NULL), SF_OK);
+    assert_string_equal(text.data, "ab");
+    assert_int_equal(sf_tokenizer_decode(small, negative, 2, true, &text, &err), SF_INVALID);
+    assert_int_equal(text.len, 2);
+    assert_string_equal(err.msg, "token id -1, expected 0 at least");
     sf_buf_fini(&text);
 }
 
@@ -420,6 +432,7 @@ int main(void) {
         cmocka_unit_test(tokens_are_found_by_spelling),
         cmocka_unit_test(malformed_text_is_refused_with_its_place),
         cmocka_unit_test(broken_characters_decode_to_replacements),
+        cmocka_unit_test(ids_past_the_last_token_have_no_text),
         cmocka_unit_test(decoding_leaves_special_tokens_out_unless_asked),
         cmocka_unit_test(one_megabyte_of_one_thing_is_fast),
         cmocka_unit_test(the_hash_covers_vocabulary_merges_and_special_ids),
