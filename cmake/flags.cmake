@@ -10,6 +10,9 @@ if(SF_SANITIZE)
   add_compile_options(-fsanitize=${SF_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
   add_link_options(-fsanitize=${SF_SANITIZE})
 endif()
+if(SF_FUZZ) # the libraries tell libFuzzer which of their paths an input took
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
 
 # A static library of our own code. Includes are rooted at runtime/.
 function(sf_library name)
