@@ -1,7 +1,7 @@
 /* A completion or chat from its body to the end of its answer. */
 #include "serve/serve_priv.h"
 
-#include "api/answer.h"
+#include "api/audit.h"
 #include "api/json.h"
 #include "base/progress.h"
 
@@ -17,6 +17,7 @@ void sf_call_drop(sf_call *c) {
         sf_job_destroy(c->jobs[i]);
     free(c->jobs);
     free(c->told);
+    json_decref(c->answer);
     sf_api_request_fini(&c->api);
     if (c->prev)
         c->prev->next = c->next;
@@ -26,6 +27,8 @@ void sf_call_drop(sf_call *c) {
     s->n_calls--;
     free(c);
 }
+
+enum { AUDIT = 0 }; /* beside SF_API_COMPLETION and SF_API_CHAT */
 
 static void call_free(sf_call *c) {
     sf_server *s = c->server;
@@ -77,6 +80,7 @@ static sf_code create_jobs(sf_call *c, sf_api_error *err) {
             return rc;
         }
         c->n_jobs++;
+        if (c->answer) SF_TRY(sf_api_audit_expect(c->answer, i, c->jobs[i]->req, err));
     }
     return SF_OK;
 }
@@ -94,6 +98,10 @@ static sf_code submit(sf_call *c, sf_api_error *err) {
 
 static sf_code read_call(sf_call *c, unsigned kind, json_t *body, sf_api_error *err) {
     const sf_api_model *m = c->server->model;
+    if (kind == AUDIT) {
+        SF_TRY(sf_api_audit_read(m, body, &c->api, &c->answer, err));
+        return create_jobs(c, err);
+    }
     SF_TRY(sf_api_request_read(m, kind, body, &c->api, err));
     SF_TRY(check_model(c, err));
     SF_TRY(sf_api_request_prompts(m, &c->api, err));
@@ -157,6 +165,10 @@ void sf_handle_chat(sf_server *s, struct evhttp_request *req) {
     begin(s, req, SF_API_CHAT, "chatcmpl-");
 }
 
+void sf_handle_audit(sf_server *s, struct evhttp_request *req) {
+    begin(s, req, AUDIT, "audit-");
+}
+
 /* ---- end ---- */
 
 static void count(const sf_call *c, const sf_job *j) {
@@ -177,28 +189,24 @@ static void count(const sf_call *c, const sf_job *j) {
     sf_metrics_request(c->server->metrics, &t);
 }
 
-/* The error that ended job j, or that it was cancelled although the client is still there. */
+/* The error that ended job j, or that it was cut short although the client is still there. */
 static bool job_failed(const sf_job *j, sf_api_error *out) {
     const sf_err *e = sf_request_error(j->req);
     if (e) {
         sf_api_error_from(e, out);
         return true;
     }
-    for (int i = 0; i < sf_request_params(j->req)->n; i++) {
-        sf_choice choice;
-        sf_request_choice(j->req, i, &choice);
-        if (choice.finish != SF_FINISH_CANCELLED) continue;
-        if (j->out_of_memory)
-            (void)sf_api_nomem(out);
-        else
-            *out = (sf_api_error){.code = SF_CANCELLED,
-                                  .status = 503,
-                                  .type = "server_error",
-                                  .reason = "shutdown",
-                                  .message = "the server is shutting down"};
+    if (j->out_of_memory) {
+        (void)sf_api_nomem(out);
         return true;
     }
-    return false;
+    if (!j->cancelled) return false;
+    *out = (sf_api_error){.code = SF_CANCELLED,
+                          .status = 503,
+                          .type = "server_error",
+                          .reason = "shutdown",
+                          .message = "the server is shutting down"};
+    return true;
 }
 
 bool sf_call_try_end(sf_call *c) {

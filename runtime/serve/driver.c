@@ -94,6 +94,7 @@ sf_code sf_driver_submit(sf_driver *d, sf_job *j, sf_err *err) {
 }
 
 void sf_driver_cancel(sf_driver *d, sf_job *j) {
+    j->cancelled = true;
     sf_sched_cancel(d->sched, j->req);
     pthread_mutex_lock(&d->lock);
     d->poked = true;

@@ -20,6 +20,7 @@ typedef struct sf_job {
     sf_request *req; /* owned; the scheduler's until done was taken */
     void *owner;     /* the HTTP thread's own */
     bool stream;     /* whether news are kept as they come, or only the end is told */
+    bool cancelled;  /* by sf_driver_cancel */
     double submitted_s, admitted_s, first_s, last_s; /* sf_now_s; 0: not yet. Stable once done */
     /* the driver's */
     struct sf_job *next;

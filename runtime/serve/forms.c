@@ -1,8 +1,10 @@
 /* The JSON of completions and chats, in OpenAI's forms. */
 #include "serve/serve_priv.h"
 
-#include "api/answer.h"
+#include "api/audit.h"
 #include "api/json.h"
+
+#include <stdlib.h>
 
 json_t *sf_form_head(const sf_call *c, const char *object) {
     json_t *o = json_object();
@@ -78,7 +80,20 @@ static json_t *choice_json(const sf_call *c, const sf_api_answer *a, int job, in
     return NULL;
 }
 
+static json_t *audit_json(const sf_call *c) {
+    const sf_request **replays = calloc((size_t)c->n_jobs, sizeof *replays);
+    json_t *o = NULL;
+    sf_api_error ignored;
+    for (int i = 0; replays && i < c->n_jobs; i++)
+        replays[i] = c->jobs[i]->req;
+    if (replays && sf_api_audit_json(c->server->model, &c->api, c->answer, replays, &o, &ignored) != SF_OK)
+        o = NULL;
+    free(replays);
+    return o;
+}
+
 json_t *sf_form_answer(sf_call *c) {
+    if (c->answer) return audit_json(c);
     const bool chat = (c->api.kind & SF_API_CHAT) != 0;
     json_t *o = sf_form_head(c, chat ? "chat.completion" : "text_completion"), *choices = json_array(),
            *det = NULL;

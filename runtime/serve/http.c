@@ -26,6 +26,7 @@ const sf_endpoint sf_endpoints[] = {
     {"/v1/models/", "GET,HEAD", false, false, sf_handle_models, "a model by its name"},
     {"/v1/completions", "POST", false, false, sf_handle_completions, "the continuation of a prompt"},
     {"/v1/chat/completions", "POST", false, false, sf_handle_chat, "the answer to a conversation"},
+    {"/v1/audit", "POST", false, false, sf_handle_audit, "whether this engine would have given that answer"},
     {"/tokenize", "POST", false, false, sf_handle_tokenize, "text or messages to token ids"},
     {"/detokenize", "POST", false, false, sf_handle_detokenize, "token ids to text"},
 };

@@ -99,6 +99,10 @@ static json_t *body_of(const sf_endpoint *r, bool *ok) {
     if (strcmp(r->path, "/detokenize") == 0)
         return request_body(json_pack("{s:s, s:[s], s:{s:o}}", "type", "object", "required", "tokens",
                                       "properties", "tokens", list_of(typed("integer"))));
+    if (strcmp(r->path, "/v1/audit") == 0)
+        return request_body(json_pack("{s:s, s:[s, s], s:{s:{s:s}, s:{s:s}}}", "type", "object", "required",
+                                      "request", "answer", "properties", "request", "type", "object",
+                                      "answer", "type", "object"));
     return request_body(json_pack("{s:s, s:{s:o, s:o, s:o}}", "type", "object", "properties", "prompt",
                                   typed("string"), "add_special_tokens", typed("boolean"), "with_pieces",
                                   typed("boolean")));

@@ -39,6 +39,7 @@ typedef struct sf_call {
     sf_conn *conn; /* NULL: the client has gone */
     char id[48];
     sf_api_request api;
+    json_t *answer;  /* an audit: what is to be replayed; else NULL */
     int64_t created; /* Unix time */
     double arrived_s;
     sf_job **jobs; /* [n_jobs] */
@@ -115,6 +116,7 @@ void sf_new_id(const char *prefix, char out[48]);
 /* ---- call.c, stream.c: completions and chats ---- */
 void sf_handle_completions(sf_server *s, struct evhttp_request *req);
 void sf_handle_chat(sf_server *s, struct evhttp_request *req);
+void sf_handle_audit(sf_server *s, struct evhttp_request *req);
 void sf_calls_wake(sf_server *s);   /* takes what the driver has ready */
 void sf_calls_ping(sf_server *s);   /* keeps idle streams open */
 void sf_calls_cancel(sf_server *s); /* all of them */

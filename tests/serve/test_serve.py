@@ -261,6 +261,64 @@ class Determinism(Shared):
                 self.assertEqual(alone, [json.loads(line)["determinism"]["digest"] for line in f])
 
 
+class Audits(Shared):
+    ASK = {"prompt": "Once upon a time", "max_tokens": 40, "temperature": 0.8, "seed": 9, "n": 2, "logprobs": 2, "frequency_penalty": 0.3,
+           "return_token_ids": True, "is_deterministic": True}
+
+    def audit(self, request, answer):
+        status, a = self.s.post("/v1/audit", {"request": request, "answer": answer})
+        self.assertEqual(status, 200, a)
+        return a
+
+    def test_the_servers_own_answer_is_confirmed_with_its_digest(self):
+        answer = self.s.complete(**self.ASK)
+        a = self.audit(self.ASK, answer)
+        self.assertEqual((a["match"], a["fingerprint_match"], a["digest_match"]), (True, True, True), a)
+        self.assertEqual(a["digest"], answer["determinism"]["digest"])
+        self.assertEqual([c["tokens"] for c in a["choices"]], [40, 40])
+
+    def test_a_chat_answer_is_confirmed(self):
+        ask = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 30, "logprobs": True, "top_logprobs": 2, "return_token_ids": True,
+               "is_deterministic": True, "seed": 4}
+        _, answer = self.s.post("/v1/chat/completions", ask)
+        self.assertTrue(self.audit(ask, answer)["match"])
+
+    def test_a_changed_token_or_bit_is_found_where_it_is(self):
+        answer = self.s.complete(**self.ASK)
+        for at in (0, 1, 17, 39):
+            other = json.loads(json.dumps(answer))
+            other["choices"][1]["token_ids"][at] ^= 1
+            a = self.audit(self.ASK, other)
+            self.assertEqual((a["match"], a["choices"][0]["match"], a["choices"][1]["mismatch"]["position"]), (False, True, at))
+            self.assertEqual(a["choices"][1]["mismatch"]["replay"]["token_id"], answer["choices"][1]["token_ids"][at])
+            other = json.loads(json.dumps(answer))
+            other["choices"][0]["logprobs"]["token_logprobs"][at] *= 1 + 2**-22
+            a = self.audit(self.ASK, other)
+            self.assertEqual((a["choices"][0]["mismatch"]["position"], a["choices"][0]["mismatch"]["what"]), (at, "logprob"))
+
+    def test_an_answer_cut_drawn_out_or_of_another_request_is_not_confirmed(self):
+        answer = self.s.complete(**self.ASK)
+        for change in (lambda c: c["token_ids"].pop(), lambda c: c["token_ids"].append(5), lambda c: c.update(finish_reason="stop")):
+            other = json.loads(json.dumps(answer))
+            change(other["choices"][0])
+            self.assertEqual([c["match"] for c in self.audit(self.ASK, other)["choices"]], [False, True])
+        self.assertFalse(self.audit({**self.ASK, "seed": 10}, answer)["match"])
+
+    def test_an_ordinary_answer_from_a_crowd_need_not_be_confirmed_but_is_audited(self):
+        a = self.audit(self.ASK, self.s.complete(**{**self.ASK, "is_deterministic": False}))
+        self.assertIn(a["match"], (True, False))
+        self.assertEqual(a["object"], "audit")
+
+    def test_what_cannot_be_audited_is_named(self):
+        answer = self.s.complete(**{k: v for k, v in self.ASK.items() if k != "return_token_ids"})
+        self.assertIn("return_token_ids", self.refused(400, {"request": self.ASK, "answer": answer}, "/v1/audit")["message"])
+        self.refused(400, {"request": self.ASK}, "/v1/audit", param="answer")
+        self.refused(400, {"request": 1, "answer": {}}, "/v1/audit", param="request")
+        ids = {"choices": [{"token_ids": [999999]}, {"token_ids": ["x"]}]}
+        self.refused(400, {"request": self.ASK, "answer": ids}, "/v1/audit")
+        self.refused(400, {"request": {**self.ASK, "n": 1}, "answer": {"token_ids": [999999]}}, "/v1/audit")
+
+
 class Slow(Shared):
     def test_a_client_that_does_not_read_holds_up_nobody(self):
         body = json.dumps({**LONG, "max_tokens": 500, "stream": True, "logprobs": 20, "n": 8}).encode()
