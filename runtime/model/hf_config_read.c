@@ -49,8 +49,10 @@ static sf_code read_shapes(sf_hf_config *c, const family *f, sf_err *err) {
     SF_TRY(sf_hf_get_int(c, KEY("num_attention_heads", true), 1, 1 << 16, &m->heads, err));
     SF_TRY(sf_hf_get_int(c, KEY("intermediate_size", true), 1, 1 << 24, &m->intermediate, err));
     SF_TRY(sf_hf_get_int(c, KEY("max_position_embeddings", true), 1, 1 << 30, &m->context, err));
+    /* null means as many as heads in every family */
+    const bool kv_needed = !f->full_kv_default && !json_object_get(c->json, "num_key_value_heads");
     m->kv_heads = m->heads;
-    SF_TRY(sf_hf_get_int(c, KEY("num_key_value_heads", !f->full_kv_default), 1, 1 << 16, &m->kv_heads, err));
+    SF_TRY(sf_hf_get_int(c, KEY("num_key_value_heads", kv_needed), 1, 1 << 16, &m->kv_heads, err));
     m->head_dim = f->head_dim;
     SF_TRY(sf_hf_get_int(c, KEY("head_dim", false), 1, 1 << 16, &m->head_dim, err));
     if (m->head_dim > 0) return SF_OK;

@@ -90,6 +90,8 @@ static void keys_left_out_mean_the_familys_defaults(void **state) {
     refused("{\"model_type\":\"mistral\",\"architectures\":\"-\",\"sliding_window\":null,"
             "\"num_key_value_heads\":\"-\"}",
             SF_FORMAT, "key num_key_value_heads is missing"); /* there it doesn't mean as many as heads */
+    assert_int_equal(
+        model("{\"model_type\":\"qwen3\",\"architectures\":\"-\",\"num_key_value_heads\":null}").kv_heads, 8);
 }
 
 static void head_dim_need_not_be_hidden_over_heads(void **state) {
