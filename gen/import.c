@@ -15,7 +15,8 @@
 #define MAX_EOS ((int)(sizeof((sf_model_desc *)0)->eos / sizeof(int)))
 
 const char *sf_import_split(const struct sf_tokenizer *t) {
-    static const char *const names[] = {"smollm", "gpt2", "llama3", "qwen2", "tekken", "sentencepiece"};
+    static const char *const names[] = {"smollm", "gpt2",   "llama3",        "qwen2",
+                                        "tekken", "llama4", "sentencepiece", "regex"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (sf_tokenizer_check_split(t, "", names[i], NULL) == SF_OK) return names[i];
     }

@@ -163,8 +163,8 @@ static sf_code read_numerics(const sf_yaml_node *root, sf_model_desc *d, sf_err 
 
 static sf_code read_tokenizer(const sf_yaml_node *root, sf_model_desc *d, sf_err *err) {
     static const char *const keys[] = {"split", "bos", "add_bos", "eos", NULL};
-    static const char *const splits[] = {"smollm", "gpt2",          "llama3", "qwen2",
-                                         "tekken", "sentencepiece", NULL};
+    static const char *const splits[] = {"smollm", "gpt2",          "llama3", "qwen2", "tekken",
+                                         "llama4", "sentencepiece", "regex",  NULL};
     const sf_yaml_node *map = NULL;
     int split = 0;
     SF_TRY(sf_yaml_get_map(root, "tokenizer", keys, &map, err));

@@ -6,6 +6,7 @@
 #include <string.h>
 
 size_t fake_encoded;
+bool fake_chat_bos;
 
 struct sf_tokenizer {
     int unused;
@@ -67,10 +68,11 @@ sf_code sf_tokenizer_encode(const sf_tokenizer *t, const char *text, size_t len,
     (void)t;
     fake_encoded++;
     for (size_t i = 0; i < len; i++) {
+        bool bos = plain && !plain[i] && len - i >= 3 && memcmp(text + i, "<s>", 3) == 0;
         bool end = plain && !plain[i] && len - i >= 5 && memcmp(text + i, "<end>", 5) == 0;
-        sf_code rc = sf_ids_push(out, end ? FAKE_END : (uint8_t)text[i], err);
+        sf_code rc = sf_ids_push(out, bos ? FAKE_BOS : end ? FAKE_END : (uint8_t)text[i], err);
         if (rc != SF_OK) return rc;
-        if (end) i += 4;
+        i += bos ? 2 : end ? 4 : 0;
     }
     return SF_OK;
 }
@@ -108,6 +110,7 @@ sf_code sf_chat_render(const sf_chat *c, const sf_chat_vars *vars, sf_buf *text,
     (void)c;
     size_t i;
     json_t *m;
+    if (fake_chat_bos && put(text, plain, "<s>", false, err) != SF_OK) return SF_NOMEM;
     json_array_foreach(vars->messages, i, m) {
         const char *role = json_string_value(json_object_get(m, "role"));
         const char *content = json_string_value(json_object_get(m, "content"));

@@ -15,6 +15,7 @@ enum {
 };
 
 extern size_t fake_encoded;           /* texts that have been turned into ids */
+extern bool fake_chat_bos;            /* the chat template writes a BOS */
 extern const sf_api_model fake_model; /* context 32, BOS added, chat present */
 
 /* Reads JSON text as a request; *err tells why not. The caller ends it with sf_api_request_fini either way.

@@ -192,6 +192,20 @@ static void a_chat_is_rendered(void **state) {
         "256 117 115 101 114 58 104 105 257");
 }
 
+static void a_chat_has_one_bos_whether_template_or_model_asks_for_it(void **state) {
+    (void)state;
+    static const char chat[] = "{\"messages\": [{\"role\": \"user\", \"content\": \"<s>\"}], "
+                               "\"add_generation_prompt\": false}";
+    sf_api_model m = fake_model;
+    for (int k = 0; k < 4; k++) {
+        fake_chat_bos = k & 1;
+        m.add_bos = k & 2;
+        expect_ids(&m, chat,
+                   (k ? "256 117 115 101 114 58 60 115 62 257" : "117 115 101 114 58 60 115 62 257"));
+    }
+    fake_chat_bos = false;
+}
+
 static void a_special_token_inside_a_message_stays_text(void **state) {
     (void)state;
     expect_ids(&fake_model, "{\"messages\": [{\"role\": \"user\", \"content\": \"<end>\"}]}",
@@ -308,6 +322,7 @@ int main(void) {
         cmocka_unit_test(what_is_far_too_long_is_refused_without_encoding_it),
         cmocka_unit_test(a_whole_context_can_be_scored),
         cmocka_unit_test(a_chat_is_rendered),
+        cmocka_unit_test(a_chat_has_one_bos_whether_template_or_model_asks_for_it),
         cmocka_unit_test(a_special_token_inside_a_message_stays_text),
         cmocka_unit_test(text_parts_are_joined),
         cmocka_unit_test(a_message_without_content_is_named),

@@ -56,12 +56,14 @@ def own_specials(many, vocab):
     return [(s.replace("<|im_start|>", own[0]).replace("<|im_end|>", own[-1]), special) for s, special in many]
 
 
-def by_stretches(sp, text):
-    """Control tokens where they are spelt, and what stands between them one stretch after another."""
+def by_stretches(sp):
+    """text -> ids: control tokens where they are spelt, and what stands between them one stretch after another."""
     control = {sp.id_to_piece(i): i for i in range(sp.get_piece_size()) if sp.is_control(i)}
-    ids = []
-    for part in re.split("(" + "|".join(map(re.escape, sorted(control, key=len, reverse=True))) + ")", text):
-        ids += [control[part]] if part in control else sp.encode(part)
+    cut = re.compile("(" + "|".join(map(re.escape, sorted(control, key=len, reverse=True))) + ")")
+
+    def ids(text):
+        return sum(([control[part]] if part in control else sp.encode(part) for part in cut.split(text)), [])
+
     return ids
 
 
@@ -74,7 +76,8 @@ def check(family, program, cache, many, scratch):
     many = own_specials(many, vocab)
     gguf = str(scratch / f"{family}.gguf")
     write_gguf(gguf, sp)
-    want = [by_stretches(sp, s) if special else sp.encode(s) for s, special in many]
+    special_ids = by_stretches(sp)
+    want = [special_ids(s) if special else sp.encode(s) for s, special in many]
     shown = lambda s: s.replace(SPACE, " ")
     yield texts.compare(family, "GGUF", "sentencepiece", texts.Program(program, gguf), many, want, None)
     plain = [(s, False) for s, special in many if not special]
