@@ -126,9 +126,15 @@ function(sf_add_engine spec)
   target_link_libraries(${name} PRIVATE ${name}-plan sf_cli)
 endfunction()
 
-# Engines whose kernels compile quickly and run slowly.
+# Engines whose kernels compile quickly and run slowly, for this machine: 16 lanes that fit one register compile fastest.
 function(sf_add_test_engines)
   sf_quick_kernels()
+  if(EXISTS /proc/cpuinfo AND SF_ISAS STREQUAL "avx2")
+    file(STRINGS /proc/cpuinfo flags REGEX "^flags.* avx512dq .*avx512bw .*avx512vl" LIMIT_COUNT 1)
+    if(flags)
+      set(SF_ISAS avx512)
+    endif()
+  endif()
   foreach(engine ${ARGN})
     sf_add_engine(${engine})
   endforeach()

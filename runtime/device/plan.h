@@ -63,7 +63,7 @@ typedef struct sf_wpart {
     const char *tensor;
     int rows; /* rows it gives (vector: its length) */
     sf_role role;
-    const char *fallback; /* tensor used where `tensor` is absent (tied head), or NULL */
+    const char *fallback; /* what a tied model has in the place of `tensor` (its own head), or NULL */
 } sf_wpart;
 
 /* A weight slot; per-layer slots have `layers` instances. Parts stand one after another in n, or, when

@@ -33,9 +33,9 @@ static int place(const void *file, const sf_gguf_tensor *t, uint64_t *offset) {
 
 /* The factors of RoPE have been compared with the plan's (gguf_rope.h). */
 static sf_code surplus(const sf_wsource *s, const sf_gguf_tensor *t, bool *harmless, sf_err *err) {
-    (void)s, (void)err;
     *harmless = strcmp(t->name, SF_GGUF_ROPE_FREQS) == 0;
-    return SF_OK;
+    if (*harmless) return SF_OK;
+    return sf_wfile_tied_head(s, t, "output.weight", "token_embd.weight", harmless, err);
 }
 
 /* llama.cpp's conversion of the llama family stores the rows of a head of q and k so that the two of a rotary
@@ -45,11 +45,10 @@ sf_wsource sf_wsource_gguf(const sf_plan *plan, const sf_gguf *g) {
                                             .file = g,
                                             .n = sf_gguf_n_tensors(g),
                                             .neighbours = strcmp(plan->model.family, "llama") == 0,
-                                            .absent_head_is_tied = true,
                                             .at = tensor_at,
                                             .spell = spell,
                                             .find = find,
                                             .label = label,
-                                            .place = place,
-                                            .surplus = surplus});
+                                            .surplus = surplus,
+                                            .place = place});
 }

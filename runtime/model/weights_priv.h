@@ -28,7 +28,6 @@ typedef struct sf_wfile {
     const void *file; /* sf_gguf or sf_safetensors */
     int n;            /* tensors */
     bool neighbours;  /* rows 2i, 2i+1 of a head of q and k are a rotary pair; else i, i + head_dim/2 */
-    bool absent_head_is_tied; /* a part's fallback stands in for a tensor that is absent */
     const sf_gguf_tensor *(*at)(const void *file, int i);
     /* The file's name of a canonical one; false: it has none. */
     bool (*spell)(const char *canonical, char out[SF_WNAME_SIZE]);
@@ -163,6 +162,11 @@ SF_CHECKED sf_code sf_weights_find_tensors(const sf_wsource *s, sf_winst *insts,
  * mapped is an error (SF_IO) and no signal. */
 SF_CHECKED sf_code sf_wfile_read(const sf_wfile *f, const sf_gguf_tensor *t, uint64_t offset, size_t n,
                                  uint8_t *out, sf_err *err);
+
+/* For surplus: whether `t` is the head of a model that ties it, and equal to the embedding. One that differs
+ * is an error. */
+SF_CHECKED sf_code sf_wfile_tied_head(const sf_wsource *s, const sf_gguf_tensor *t, const char *head,
+                                      const char *embed, bool *harmless, sf_err *err);
 
 sf_wsource sf_wsource_file(const sf_plan *plan, sf_wfile file);
 sf_wsource sf_wsource_gguf(const sf_plan *plan, const sf_gguf *g);

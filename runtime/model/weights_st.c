@@ -71,34 +71,10 @@ static bool ends_with(const char *name, const char *end) {
     return a >= b && strcmp(name + a - b, end) == 0;
 }
 
-/* Of two tensors of one size. */
-static sf_code compare(const sf_wfile *f, const sf_gguf_tensor *a, const sf_gguf_tensor *b, bool *same,
-                       sf_err *err) {
-    enum { STEP = 32 << 10 };
-    uint8_t x[STEP], y[STEP];
-    *same = true;
-    for (uint64_t at = 0; *same && at < a->bytes; at += STEP) {
-        size_t n = a->bytes - at < STEP ? (size_t)(a->bytes - at) : STEP;
-        SF_TRY(sf_wfile_read(f, a, at, n, x, err));
-        SF_TRY(sf_wfile_read(f, b, at, n, y, err));
-        *same = memcmp(x, y, n) == 0;
-    }
-    return SF_OK;
-}
-
-/* A head in the file of a model that ties it must be the embedding; old checkpoints also hold the frequencies
- * of RoPE, which follow from the configuration. */
+/* Old checkpoints also hold the frequencies of RoPE, which follow from the configuration. */
 static sf_code surplus(const sf_wsource *s, const sf_gguf_tensor *t, bool *harmless, sf_err *err) {
     *harmless = ends_with(t->name, ".rotary_emb.inv_freq");
-    if (!s->plan->model.tied_embeddings || strcmp(t->name, HEAD) != 0) return SF_OK;
-    const sf_st_tensor *st = sf_safetensors_find_tensor(s->file.file, EMBED);
-    const sf_gguf_tensor *e = st ? &st->t : NULL;
-    *harmless = e && e->type == t->type && e->dims[0] == t->dims[0] && e->bytes == t->bytes;
-    if (*harmless) SF_TRY(compare(&s->file, e, t, harmless, err));
-    if (*harmless) return SF_OK;
-    return SF_FAIL_AT(err, SF_FORMAT, ((sf_loc){s->file.path, 0, 0}),
-                      "%stensor %s differs from %s, which model %s uses in its place (tied embeddings)",
-                      label(s->file.file, t), t->name, EMBED, s->plan->model.name);
+    return *harmless ? SF_OK : sf_wfile_tied_head(s, t, HEAD, EMBED, harmless, err);
 }
 
 sf_wsource sf_wsource_st(const sf_plan *plan, const sf_safetensors *st) {

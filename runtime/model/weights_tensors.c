@@ -77,14 +77,42 @@ static sf_code look_up(const sf_wfile *f, const char *pattern, int layer, char n
 
 static sf_code find_part(const sf_wfile *f, const sf_winst *w, int part, int *index, sf_err *err) {
     const sf_wpart *p = &w->desc->parts[part];
-    char name[SF_WNAME_SIZE], other[SF_WNAME_SIZE], expected[48];
+    char name[SF_WNAME_SIZE], expected[48];
     SF_TRY(look_up(f, p->tensor, w->layer, name, index, err));
-    if (*index < 0 && p->fallback && f->absent_head_is_tied)
-        SF_TRY(look_up(f, p->fallback, w->layer, other, index, err));
     if (*index >= 0) return check_tensor(f, w->desc, p, f->at(f->file, *index), err);
     expected_text(w->desc, p, expected);
-    return SF_FAIL_AT(err, SF_FORMAT, ((sf_loc){f->path, 0, 0}), "tensor %s is missing, expected %s", name,
-                      expected);
+    return SF_FAIL_AT(err, SF_FORMAT, ((sf_loc){f->path, 0, 0}), "tensor %s is missing, expected %s%s", name,
+                      expected, p->fallback ? " (the model's head is a matrix of its own)" : "");
+}
+
+/* Of two tensors of one size. */
+static sf_code compare(const sf_wfile *f, const sf_gguf_tensor *a, const sf_gguf_tensor *b, bool *same,
+                       sf_err *err) {
+    enum { STEP = 32 << 10 };
+    uint8_t x[STEP], y[STEP];
+    *same = true;
+    for (uint64_t at = 0; *same && at < a->bytes; at += STEP) {
+        size_t n = a->bytes - at < STEP ? (size_t)(a->bytes - at) : STEP;
+        SF_TRY(sf_wfile_read(f, a, at, n, x, err));
+        SF_TRY(sf_wfile_read(f, b, at, n, y, err));
+        *same = memcmp(x, y, n) == 0;
+    }
+    return SF_OK;
+}
+
+sf_code sf_wfile_tied_head(const sf_wsource *s, const sf_gguf_tensor *t, const char *head, const char *embed,
+                           bool *harmless, sf_err *err) {
+    const sf_wfile *f = &s->file;
+    *harmless = false;
+    if (!s->plan->model.tied_embeddings || strcmp(t->name, head) != 0) return SF_OK;
+    int at = f->find(f->file, embed);
+    const sf_gguf_tensor *e = at < 0 ? NULL : f->at(f->file, at);
+    if (e && e->type == t->type && e->dims[0] == t->dims[0] && e->bytes == t->bytes)
+        SF_TRY(compare(f, e, t, harmless, err));
+    if (*harmless) return SF_OK;
+    return SF_WFILE_FAIL(f, t, SF_FORMAT,
+                         " differs from %s, which model %s uses in its place (tied embeddings)", embed,
+                         s->plan->model.name);
 }
 
 sf_code sf_weights_find_tensors(const sf_wsource *s, sf_winst *insts, int n_insts, sf_err *err) {

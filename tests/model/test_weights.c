@@ -134,14 +134,28 @@ static void slots_are_aligned_and_sized(void **state) {
     sf_weights_destroy(w);
 }
 
-static void a_missing_head_is_the_embedding(void **state) {
+/* A model that ties its head: absent, there and equal, there and other. */
+static void a_tied_head_may_be_there_if_it_is_the_embedding(void **state) {
     (void)state;
-    const tiny_change c = {.without = "output.weight"};
+    sf_plan plan = tiny_plan;
     sf_weights *w = NULL;
     sf_err err = {0};
-    if (load(&c, &tiny_plan, 1, &w, &err) != SF_OK) fail_msg("%s", err.msg);
-    expect_rows(w, TINY_HEAD, 0, 0, 21, "token_embd.weight", false);
+    plan.n_weights = TINY_HEAD;
+    plan.model.tied_embeddings = true;
+    if (load(&(tiny_change){.without = "output.weight"}, &plan, 1, &w, &err) != SF_OK)
+        fail_msg("%s", err.msg);
     sf_weights_destroy(w);
+    w = NULL;
+    const tiny_change same = {.tensor = {"output.weight", 21, 7, SF_GGML_F16},
+                              .values_of = "token_embd.weight"};
+    if (load(&same, &plan, 1, &w, &err) != SF_OK) fail_msg("%s", err.msg);
+    sf_weights_destroy(w);
+    w = NULL;
+    assert_int_equal(load(&(tiny_change){0}, &plan, 1, &w, &err), SF_FORMAT);
+    assert_string_equal(err.msg,
+                        "tensor output.weight differs from token_embd.weight, which model tiny uses in "
+                        "its place (tied embeddings)");
+    assert_null(w);
 }
 
 static void other_families_keep_their_rows(void **state) {
@@ -365,7 +379,7 @@ int main(void) {
         cmocka_unit_test(alternating_parts_have_blocks_of_16_rows_each),
         cmocka_unit_test(padding_is_zero),
         cmocka_unit_test(slots_are_aligned_and_sized),
-        cmocka_unit_test(a_missing_head_is_the_embedding),
+        cmocka_unit_test(a_tied_head_may_be_there_if_it_is_the_embedding),
         cmocka_unit_test(other_families_keep_their_rows),
         cmocka_unit_test(bits_and_hash_are_the_same_for_every_thread_count),
         cmocka_unit_test(one_changed_value_changes_the_hash),

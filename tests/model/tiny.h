@@ -59,6 +59,7 @@ typedef struct tiny_change {
     tiny_key key;             /* replaces the key of that name, or is added */
     tiny_tensor tensor;       /* likewise */
     const char *without;      /* a key or tensor left out */
+    const char *values_of;    /* the tensor whose values the replaced one has instead of its own */
     const char *value_tensor; /* an F32 tensor whose element `value_at` becomes `value` */
     int value_at;
     float value;
@@ -104,7 +105,8 @@ static inline void tiny_put_data(gm *m, const tiny_tensor *t, const tiny_change 
     for (uint64_t r = 0; r < (t->rows ? t->rows : 1); r++) {
         for (uint64_t k = 0; k < t->cols && t->type != SF_GGML_Q4_1; k++, at++) {
             int put = tiny_same(c->value_tensor, t->name) && at == c->value_at;
-            tiny_put(m, t->type, put ? c->value : tiny_value(t->name, r, k));
+            const char *name = c->values_of && tiny_same(c->tensor.name, t->name) ? c->values_of : t->name;
+            tiny_put(m, t->type, put ? c->value : tiny_value(name, r, k));
         }
     }
     while (m->len < end)

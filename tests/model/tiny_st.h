@@ -51,6 +51,7 @@ typedef struct tiny_st_change {
     const char *without;      /* Hugging Face's name of a tensor left out */
     const char *rename, *to;  /* likewise, and its new name */
     const char *reshape;      /* likewise: one more row (of a vector: element) */
+    const char *retype;       /* likewise: its dtype is spelled I32 or, where two bytes wide, I16 */
     const char *extra;        /* a tensor added, of the embedding's shape and values */
     const char *value_tensor; /* an F32 tensor whose element `value_at` becomes `value` */
     int value_at;
@@ -92,8 +93,9 @@ static inline void tiny_st_put(gm *header, gm *data, const tiny_tensor *t, const
     }
     int n =
         snprintf(text, sizeof text, "%s\"%s\":{\"dtype\":\"%s\",\"shape\":[%s],\"data_offsets\":[%zu,%zu]}",
-                 header->len ? "," : "{", tiny_same(name, c->rename) ? c->to : name, dtypes[t->type], shape,
-                 from, data->len);
+                 header->len ? "," : "{", tiny_same(name, c->rename) ? c->to : name,
+                 tiny_same(name, c->retype) ? (t->type == SF_GGML_F32 ? "I32" : "I16") : dtypes[t->type],
+                 shape, from, data->len);
     gm_bytes(header, text, (size_t)n);
 }
 
