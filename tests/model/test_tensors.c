@@ -9,6 +9,8 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #define INDEX "model.safetensors.index.json"
@@ -222,11 +224,62 @@ static void every_tensor_cut_in_gguf(void **state) {
     gm_fini(&m);
 }
 
+/* The two versions differ in the number alone. */
+static void gguf_of_version_2_gives_the_same(void **state) {
+    (void)state;
+    gm m = tiny_file(&(tiny_change){0});
+    char hash[2][65];
+    for (uint8_t version = 2; version <= 3; version++) {
+        sf_gguf *g = NULL;
+        sf_weights *w = NULL;
+        sf_err err = {0};
+        m.data[4] = version;
+        if (sf_gguf_open_bytes("tiny.gguf", m.data, m.len, &g, &err) != SF_OK) fail_msg("%s", err.msg);
+        if (sf_weights_load(&tiny_plan, g, pool, false, NULL, &w, &err) != SF_OK) fail_msg("%s", err.msg);
+        snprintf(hash[version - 2], sizeof hash[0], "%s", sf_weights_hash(w));
+        sf_weights_destroy(w);
+        sf_gguf_close(g);
+    }
+    assert_string_equal(hash[0], hash[1]);
+    gm_fini(&m);
+}
+
+/* What stands where a file should: nothing, a directory, a link to nothing. */
+static void what_is_no_file_is_named(void **state) {
+    (void)state;
+    const tiny_st_change none = {0};
+    char dir[64], path[128], msg[600];
+    sf_hf_config *c = NULL;
+    sf_err err = {0};
+    st_directory(dir);
+    st_save(dir, "model.safetensors", tiny_st_file(&none));
+    assert_int_equal(load_st(dir, msg), SF_OK);
+    assert_int_not_equal(sf_hf_config_open(dir, &c, &err), SF_OK); /* no config.json */
+    sf_err_format(&err, msg, sizeof msg);
+    if (strncmp(msg, dir, strlen(dir)) != 0 || !strstr(msg, "config.json")) fail_msg("%s", msg);
+    st_unlink(dir, "model.safetensors");
+
+    snprintf(path, sizeof path, "%s/model.safetensors", dir);
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_int_equal(load_st(dir, msg), SF_IO);
+    if (!strstr(msg, "model.safetensors: not a regular file")) fail_msg("%s", msg);
+    assert_int_equal(rmdir(path), 0);
+
+    write_shards(dir, &none);
+    st_unlink(dir, "model-2-of-3.safetensors");
+    snprintf(path, sizeof path, "%s/model-2-of-3.safetensors", dir);
+    assert_int_equal(symlink("/nonexistent/blob", path), 0); /* as a cache that lost a blob has */
+    assert_int_equal(load_st(dir, msg), SF_NOT_FOUND);
+    if (!strstr(msg, "model-2-of-3.safetensors")) fail_msg("%s", msg);
+    st_remove(dir);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_tensor_of_one_file),        cmocka_unit_test(every_tensor_of_shards),
-        cmocka_unit_test(every_tensor_cut_in_safetensors), cmocka_unit_test(each_shard_left_out_is_listed),
-        cmocka_unit_test(every_tensor_of_a_gguf_file),     cmocka_unit_test(every_tensor_cut_in_gguf),
+        cmocka_unit_test(every_tensor_of_one_file),         cmocka_unit_test(every_tensor_of_shards),
+        cmocka_unit_test(every_tensor_cut_in_safetensors),  cmocka_unit_test(each_shard_left_out_is_listed),
+        cmocka_unit_test(every_tensor_of_a_gguf_file),      cmocka_unit_test(every_tensor_cut_in_gguf),
+        cmocka_unit_test(gguf_of_version_2_gives_the_same), cmocka_unit_test(what_is_no_file_is_named),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
