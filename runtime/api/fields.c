@@ -25,6 +25,7 @@ const sf_api_field sf_api_fields[] = {
     {"documents", SF_API_ARRAY, CHAT | RUN, 0, 0, false, AT(documents), "none", "given to the chat template"},
     {"add_generation_prompt", SF_API_BOOL, CHAT | RUN, 0, 0, false, AT(add_generation_prompt), "true", "end with the opening of an answer"},
     {"continue_final_message", SF_API_BOOL, CHAT | RUN, 0, 0, false, AT(continue_final_message), "false", "leave the last message open"},
+    {"date", SF_API_STRING, CHAT | RUN, 0, 0, false, AT(date), "the value of --date", "YYYY-MM-DD, today for chat templates that ask for it"},
     {"add_special_tokens", SF_API_BOOL, COMPLETION | RUN, 0, 0, false, AT(add_special_tokens), "true", "BOS before a text prompt, where the model has one"},
     {"max_tokens", SF_API_INT, ALL, 0, INT_MAX, false, AT(params.max_tokens), "16; chat: up to the context", "tokens of an answer at most"},
     {"max_completion_tokens", SF_API_INT, CHAT | RUN, 0, INT_MAX, false, AT(max_completion_tokens), "max_tokens", "newer name of max_tokens; wins where both stand"},

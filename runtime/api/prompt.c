@@ -223,7 +223,7 @@ static sf_code render(const sf_api_model *m, const sf_api_request *r, const json
                          .tools = r->tools,
                          .documents = r->documents,
                          .add_generation_prompt = r->add_generation_prompt,
-                         .date = m->date};
+                         .date = r->date ? r->date : m->date};
     sf_buf text = {0}, plain = {0};
     sf_err e;
     sf_code rc = sf_chat_render(m->chat, &vars, &text, &plain, &e);
@@ -246,6 +246,8 @@ done:
 }
 
 static sf_code chat_prompt(const sf_api_model *m, sf_api_request *r, sf_api_error *err) {
+    if (r->date && !sf_chat_date_valid(r->date))
+        return sf_api_fail(err, "date", "invalid_value", "date is \"%.40s\", expected YYYY-MM-DD", r->date);
     if (!m->chat) {
         return sf_api_fail(err, "messages", "no_chat_template", "messages need a chat template: %.300s",
                            m->chat_missing ? m->chat_missing : "none");

@@ -32,7 +32,7 @@ typedef struct sf_api_request {
     bool echo, stream, return_token_ids, add_special_tokens, add_generation_prompt, continue_final_message;
     int logprobs, top_logprobs, prompt_logprobs; /* as asked for; -1: not */
     int max_completion_tokens; /* -1: not given; else params.max_tokens is this, as in vLLM and SGLang */
-    const char *model;         /* NULL: not given */
+    const char *model, *date;  /* NULL: not given */
     json_t *id;                /* RUN: NULL, a string or an integer; borrowed from body, as below */
     json_t *prompt, *prompt_ids, *messages, *tools, *documents, *stream_options;
     const char *ignored; /* the first unknown field, or NULL */

@@ -111,6 +111,7 @@ sf_code sf_chat_render(const sf_chat *c, const sf_chat_vars *vars, sf_buf *text,
     size_t i;
     json_t *m;
     if (fake_chat_bos && put(text, plain, "<s>", false, err) != SF_OK) return SF_NOMEM;
+    if (vars->date && put(text, plain, vars->date, false, err) != SF_OK) return SF_NOMEM;
     json_array_foreach(vars->messages, i, m) {
         const char *role = json_string_value(json_object_get(m, "role"));
         const char *content = json_string_value(json_object_get(m, "content"));
@@ -122,6 +123,10 @@ sf_code sf_chat_render(const sf_chat *c, const sf_chat_vars *vars, sf_buf *text,
         if (rc != SF_OK) return rc;
     }
     return vars->add_generation_prompt ? put(text, plain, "A:", false, err) : SF_OK;
+}
+
+bool sf_chat_date_valid(const char *s) {
+    return strlen(s) == 10;
 }
 
 sf_code fake_read(const sf_api_model *m, unsigned kind, const char *json, sf_api_request *out,

@@ -206,6 +206,22 @@ static void a_chat_has_one_bos_whether_template_or_model_asks_for_it(void **stat
     fake_chat_bos = false;
 }
 
+/* What a template takes for today is the request's date, else the engine's. */
+static void a_chat_template_gets_the_request_s_date(void **state) {
+    (void)state;
+    sf_api_model m = fake_model;
+    m.date = "1111111111";
+    expect_ids(&m,
+               "{\"messages\": [{\"role\": \"user\", \"content\": \"\"}], \"add_generation_prompt\": false}",
+               "256 49 49 49 49 49 49 49 49 49 49 117 115 101 114 58 257");
+    expect_ids(&m,
+               "{\"messages\": [{\"role\": \"user\", \"content\": \"\"}], \"add_generation_prompt\": false, "
+               "\"date\": \"2222222222\"}",
+               "256 50 50 50 50 50 50 50 50 50 50 117 115 101 114 58 257");
+    expect_error(&m, "{\"messages\": [{\"role\": \"user\", \"content\": \"\"}], \"date\": \"today\"}", "date",
+                 "date is \"today\", expected YYYY-MM-DD");
+}
+
 static void a_special_token_inside_a_message_stays_text(void **state) {
     (void)state;
     expect_ids(&fake_model, "{\"messages\": [{\"role\": \"user\", \"content\": \"<end>\"}]}",
@@ -323,6 +339,7 @@ int main(void) {
         cmocka_unit_test(a_whole_context_can_be_scored),
         cmocka_unit_test(a_chat_is_rendered),
         cmocka_unit_test(a_chat_has_one_bos_whether_template_or_model_asks_for_it),
+        cmocka_unit_test(a_chat_template_gets_the_request_s_date),
         cmocka_unit_test(a_special_token_inside_a_message_stays_text),
         cmocka_unit_test(text_parts_are_joined),
         cmocka_unit_test(a_message_without_content_is_named),
