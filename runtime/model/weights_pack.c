@@ -34,16 +34,6 @@ sf_code sf_wrow_bf16(const sf_wsource *s, const sf_winst *w, const sf_wrows *x, 
     return SF_OK;
 }
 
-/* lanes [16][SF_PACK_STEP] to dst [pairs][16][2]: a pair moves as one word. */
-static void transpose(uint16_t lanes[SF_LANES][SF_PACK_STEP], int pairs, uint8_t *dst) {
-    for (int p = 0; p < pairs; p++) {
-        uint32_t column[SF_LANES];
-        for (int lane = 0; lane < SF_LANES; lane++)
-            memcpy(&column[lane], &lanes[lane][2 * p], sizeof column[lane]);
-        memcpy(dst + (size_t)p * sizeof column, column, sizeof column);
-    }
-}
-
 /* 16 rows that are bf16 already: all but an odd last column. False: one isn't finite. */
 static bool pack_pairs(const sf_wrows *x, int from, int count, uint8_t *dst) {
     const uint8_t *rows[SF_LANES];
@@ -58,6 +48,7 @@ static sf_code pack_bf16(const sf_wsource *s, const sf_winst *w, int block, sf_w
     int k = w->desc->k;
     bool direct = true;
     uint16_t lanes[SF_LANES][SF_PACK_STEP];
+    const uint8_t *rows[SF_LANES];
     *x = (sf_wrows){.n = SF_LANES, .to = k, .bytes = x->bytes, .size = x->size};
     for (int lane = 0; lane < SF_LANES; lane++)
         x->row[lane] = block * SF_LANES + lane;
@@ -70,7 +61,9 @@ static sf_code pack_bf16(const sf_wsource *s, const sf_winst *w, int block, sf_w
         if (direct && count == padded && pack_pairs(x, from, count, to)) continue;
         for (int lane = 0; lane < SF_LANES; lane++) /* this way finds the row that isn't finite */
             SF_TRY(sf_wrow_bf16(s, w, x, lane, from, count, padded, lanes[lane], err));
-        transpose(lanes, padded / 2, to);
+        for (int lane = 0; lane < SF_LANES; lane++)
+            rows[lane] = (const uint8_t *)lanes[lane];
+        (void)sf_wloops_best()->transpose(rows, padded / 2, to); /* operands stay what they are */
     }
     return SF_OK;
 }
