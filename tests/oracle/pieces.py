@@ -62,7 +62,7 @@ def by_stretches(sp):
     cut = re.compile("(" + "|".join(map(re.escape, sorted(control, key=len, reverse=True))) + ")")
 
     def ids(text):
-        return sum(([control[part]] if part in control else sp.encode(part) for part in cut.split(text)), [])
+        return [i for part in cut.split(text) for i in ([control[part]] if part in control else sp.encode(part))]
 
     return ids
 
