@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+#define FETCH       ((size_t)128 << 10)
+#define MOST_BLOCKS (SF_WROWS_MAX / SF_LANES)
+
 static bool finite_bits(float f) {
     uint32_t u;
     memcpy(&u, &f, sizeof u);
@@ -34,33 +37,29 @@ sf_code sf_wrow_bf16(const sf_wsource *s, const sf_winst *w, const sf_wrows *x, 
     return SF_OK;
 }
 
-/* 16 rows that are bf16 already: all but an odd last column. False: one isn't finite. */
-static bool pack_pairs(const sf_wrows *x, int from, int count, uint8_t *dst) {
+/* 16 rows that are bf16 already, from x's row `first` on. False: one isn't finite. */
+static bool pack_pairs(const sf_wrows *x, int first, int from, int count, uint8_t *dst) {
     const uint8_t *rows[SF_LANES];
     for (int lane = 0; lane < SF_LANES; lane++)
-        rows[lane] = x->at[lane] + (size_t)from * sizeof(uint16_t);
+        rows[lane] = x->at[first + lane] + (size_t)from * sizeof(uint16_t);
     return sf_wloops_best()->transpose(rows, count / 2, dst);
 }
 
-/* 16 rows of [n, k] to [k_pad/2][16][2]. */
-static sf_code pack_bf16(const sf_wsource *s, const sf_winst *w, int block, sf_wrows *x, uint8_t *dst,
+/* 16 rows of [n, k] to [k_pad/2][16][2]: x's from row `first` on. */
+static sf_code pack_bf16(const sf_wsource *s, const sf_winst *w, const sf_wrows *x, int first, uint8_t *dst,
                          sf_err *err) {
     int k = w->desc->k;
     bool direct = true;
     uint16_t lanes[SF_LANES][SF_PACK_STEP];
     const uint8_t *rows[SF_LANES];
-    *x = (sf_wrows){.n = SF_LANES, .to = k, .bytes = x->bytes, .size = x->size};
     for (int lane = 0; lane < SF_LANES; lane++)
-        x->row[lane] = block * SF_LANES + lane;
-    if (s->fetch) SF_TRY(s->fetch(s, w, x, err));
-    for (int lane = 0; lane < SF_LANES; lane++)
-        direct = direct && is_bf16(x, lane);
+        direct = direct && is_bf16(x, first + lane);
     for (int from = 0; from < k; from += SF_PACK_STEP) {
         int count = k - from < SF_PACK_STEP ? k - from : SF_PACK_STEP, padded = count + count % 2;
         uint8_t *to = dst + (size_t)from * SF_LANES * sizeof(uint16_t);
-        if (direct && count == padded && pack_pairs(x, from, count, to)) continue;
+        if (direct && count == padded && pack_pairs(x, first, from, count, to)) continue;
         for (int lane = 0; lane < SF_LANES; lane++) /* this way finds the row that isn't finite */
-            SF_TRY(sf_wrow_bf16(s, w, x, lane, from, count, padded, lanes[lane], err));
+            SF_TRY(sf_wrow_bf16(s, w, x, first + lane, from, count, padded, lanes[lane], err));
         for (int lane = 0; lane < SF_LANES; lane++)
             rows[lane] = (const uint8_t *)lanes[lane];
         (void)sf_wloops_best()->transpose(rows, padded / 2, to); /* operands stay what they are */
@@ -123,12 +122,22 @@ sf_code sf_wformat_layout(const sf_weight_desc *d, sf_wlayout *out, sf_err *err)
                    (int)d->format);
 }
 
+/* Reads FETCH bytes or so at a time: enough for few calls, and little enough to stay in a core's cache. */
 static sf_code pack_lanes(const sf_wsource *s, const sf_winst *w, int block, int blocks, sf_wrows *x,
                           uint8_t *dst, sf_err *err) {
     sf_wlayout l;
     SF_TRY(sf_wformat_layout(w->desc, &l, err));
-    for (int b = block; b < block + blocks; b++)
-        SF_TRY(pack_bf16(s, w, b, x, dst + (size_t)(b - block) * l.group_bytes, err));
+    size_t wanted = FETCH / l.group_bytes;
+    int most = wanted < 1 ? 1 : wanted > MOST_BLOCKS ? MOST_BLOCKS : (int)wanted;
+    for (int b = block, n = 0; b < block + blocks; b += n) {
+        n = block + blocks - b < most ? block + blocks - b : most;
+        *x = (sf_wrows){.n = n * SF_LANES, .to = w->desc->k, .bytes = x->bytes, .size = x->size};
+        for (int i = 0; i < x->n; i++)
+            x->row[i] = b * SF_LANES + i;
+        if (s->fetch) SF_TRY(s->fetch(s, w, x, err));
+        for (int i = 0; i < n; i++, dst += l.group_bytes)
+            SF_TRY(pack_bf16(s, w, x, i * SF_LANES, dst, err));
+    }
     return SF_OK;
 }
 
