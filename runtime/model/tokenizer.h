@@ -60,8 +60,8 @@ size_t sf_tokenizer_at_least(const sf_tokenizer *t, const char *text, size_t len
 /* The bytes a token stands for (not always whole characters). Special tokens give their spelling; NULL and 0
  * for an id out of range. Borrowed. */
 const char *sf_tokenizer_piece(const sf_tokenizer *t, int32_t id, size_t *len);
-/* Appends the text of ids; special tokens left out unless `special`. Invalid UTF-8 becomes U+FFFD. An id past the
- * last token has no text: the embedding may have more rows than there are tokens. */
+/* Appends the text of ids; special tokens left out unless `special`. Invalid UTF-8 becomes U+FFFD. An id past
+ * the last token has no text: the embedding may have more rows than there are tokens. */
 SF_CHECKED sf_code sf_tokenizer_decode(const sf_tokenizer *t, const int32_t *ids, size_t n, bool special,
                                        sf_buf *out, sf_err *err);
 
