@@ -17,7 +17,7 @@ typedef struct batch {
     sf_engine *e;
     const sf_api_model *m;
     const sf_cli_opts *o;
-    sf_lines in;
+    sf_lines in, answers; /* answers.name NULL: none are given */
     sf_output *out;
     sf_output *report;
     batch_item *head, **tail; /* in the order of the input */
@@ -51,25 +51,40 @@ static bool has_room(const batch *b) {
            b->items < b->max_running * FINISHED_PER_RUNNING;
 }
 
+/* The answer that belongs to the line just read, waited for; false: there is none any more. */
+static sf_code next_answer(batch *b, sf_text *out, bool *there, sf_err *err) {
+    sf_lines_state state = SF_LINES_AGAIN;
+    while (state == SF_LINES_AGAIN && !sf_cli_signalled())
+        SF_TRY(sf_lines_next(&b->answers, true, &state, &out->data, &out->len, err));
+    *there = state == SF_LINES_LINE;
+    return SF_OK;
+}
+
+static sf_code make_item(batch *b, sf_lines_state state, sf_text text, batch_item **out, sf_err *err) {
+    sf_text answer;
+    bool there = true;
+    if (b->answers.name) SF_TRY(next_answer(b, &answer, &there, err));
+    if (state == SF_LINES_LONG)
+        return batch_item_reject(b->in.line, "the line is longer than 64 MiB", out, err);
+    if (!there)
+        return batch_item_reject(b->in.line, "the line has no answer: --answers has fewer lines", out, err);
+    return batch_item_create(b->m, b->o, b->in.line, text, b->answers.name ? &answer : NULL, out, err);
+}
+
 /* Reads and submits lines while there is room. Blocks for input only when nothing else can be done. */
 static sf_code take_lines(batch *b, sf_err *err) {
     if (b->refused) SF_TRY(submit(b, b->refused, err));
     while (has_room(b) && !sf_cli_signalled()) {
         sf_lines_state state;
-        const char *text;
-        size_t len;
-        SF_TRY(sf_lines_next(&b->in, b->running == 0 && b->items == 0, &state, &text, &len, err));
+        sf_text text;
+        SF_TRY(sf_lines_next(&b->in, b->running == 0 && b->items == 0, &state, &text.data, &text.len, err));
         if (state == SF_LINES_AGAIN) break;
         if (state == SF_LINES_END) {
             b->ended = true;
             break;
         }
         batch_item *it;
-        if (state == SF_LINES_LONG) {
-            SF_TRY(batch_item_reject(b->in.line, "the line is longer than 64 MiB", &it, err));
-        } else {
-            SF_TRY(batch_item_create(b->m, b->o, b->in.line, text, len, &it, err));
-        }
+        SF_TRY(make_item(b, state, text, &it, err));
         if (it->req) sf_cli_warn_request(&b->warned, b->m, &it->api, b->in.name, it->line);
         append(b, it);
         b->counts.requests++;
@@ -193,6 +208,11 @@ static int finish(batch *b, sf_code rc, const sf_err *why) {
     return code;
 }
 
+static void close_inputs(batch *b) {
+    sf_lines_close(&b->in);
+    if (b->answers.name) sf_lines_close(&b->answers);
+}
+
 int sf_cli_batch(sf_engine *e, const sf_api_model *m, const sf_cli_opts *o, sf_run_files *f) {
     batch b = {.e = e, .m = m, .o = o, .out = &f->out, .report = &f->report};
     b.tail = &b.head;
@@ -200,8 +220,9 @@ int sf_cli_batch(sf_engine *e, const sf_api_model *m, const sf_cli_opts *o, sf_r
     b.max_running = queue < RUNNING_MAX ? queue : RUNNING_MAX;
     sf_err err;
     if (sf_lines_open(&b.in, o->input, &err) != SF_OK) return sf_cli_report(&err);
-    if (sf_output_empty(b.out, &err) != SF_OK) {
-        sf_lines_close(&b.in);
+    if ((o->answers && sf_lines_open(&b.answers, o->answers, &err) != SF_OK) ||
+        sf_output_empty(b.out, &err) != SF_OK) {
+        close_inputs(&b);
         return sf_cli_report(&err);
     }
     sf_cli_signals();
@@ -214,6 +235,6 @@ int sf_cli_batch(sf_engine *e, const sf_api_model *m, const sf_cli_opts *o, sf_r
         batch_item_destroy(b.head);
         b.head = next;
     }
-    sf_lines_close(&b.in);
+    close_inputs(&b);
     return code;
 }

@@ -1,4 +1,4 @@
-#include "api/answer.h"
+#include "api/audit.h"
 #include "api/fields.h"
 #include "api/json.h"
 #include "cli/batch_priv.h"
@@ -15,6 +15,7 @@ void batch_item_destroy(batch_item *it) {
     if (!it) return;
     sf_request_destroy(it->req);
     sf_api_request_fini(&it->api);
+    json_decref(it->answer);
     json_decref(it->id);
     free(it->text);
     free(it);
@@ -55,29 +56,48 @@ static sf_code add_flags(json_t *body, json_t *flags, sf_api_error *why) {
 }
 
 /* The line's id, from text where the line could not be read (body NULL). Owned by the caller, or NULL. */
-static json_t *line_id(const json_t *body, const char *text, size_t len) {
+static json_t *line_id(const json_t *body, sf_text text) {
     static const char *const names[] = {"id", "custom_id"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        json_t *id =
-            body ? json_incref(json_object_get(body, names[i])) : sf_json_salvage(text, len, names[i]);
+        json_t *id = body ? json_incref(json_object_get(body, names[i]))
+                          : sf_json_salvage(text.data, text.len, names[i]);
         if (sf_api_id_usable(id)) return id;
         json_decref(id);
     }
     return NULL;
 }
 
-static sf_code read_request(const sf_api_model *m, const sf_cli_opts *o, batch_item *it, const char *text,
-                            size_t len, sf_api_error *why) {
+/* Puts a line of --answers beside its request, as an audit's body has them. Takes request. */
+static sf_code join_answer(json_t **body, const sf_text *answer, const char *what, sf_api_error *why) {
+    json_t *said = NULL, *both = json_object();
+    bool ok = both != NULL;
+    sf_code rc = sf_json_parse(answer->data, answer->len, what, &said, why);
+    sf_json_put(both, "request", *body, &ok);
+    if (rc == SF_OK) sf_json_put(both, "answer", said, &ok);
+    *body = both;
+    return rc == SF_OK && !ok ? sf_api_nomem(why) : rc;
+}
+
+static sf_code read_body(const sf_api_model *m, const sf_cli_opts *o, batch_item *it, json_t *body,
+                         sf_api_error *why) {
+    if (o->verb == SF_VERB_AUDIT) return sf_api_audit_read(m, body, &it->api, &it->answer, why);
+    SF_TRY(add_flags(body, o->fields, why));
+    SF_TRY(sf_api_request_read(m, SF_API_RUN, body, &it->api, why));
+    return sf_api_request_prompts(m, &it->api, why);
+}
+
+static sf_code read_request(const sf_api_model *m, const sf_cli_opts *o, batch_item *it, sf_text text,
+                            const sf_text *answer, sf_api_error *why) {
     json_t *body = NULL;
-    char what[32];
+    char what[48];
     snprintf(what, sizeof what, "line %lld", (long long)it->line);
-    sf_code rc = sf_json_parse(text, len, what, &body, why);
-    it->id = line_id(rc == SF_OK ? body : NULL, text, len);
+    sf_code rc = sf_json_parse(text.data, text.len, what, &body, why);
+    it->id = line_id(rc == SF_OK ? body : NULL, text);
     if (rc != SF_OK) return rc;
-    rc = add_flags(body, o->fields, why);
-    if (rc == SF_OK) rc = sf_api_request_read(m, SF_API_RUN, body, &it->api, why);
+    snprintf(what, sizeof what, "line %lld of the answers", (long long)it->line);
+    if (answer) rc = join_answer(&body, answer, what, why);
+    if (rc == SF_OK) rc = read_body(m, o, it, body, why);
     json_decref(body);
-    if (rc == SF_OK) rc = sf_api_request_prompts(m, &it->api, why);
     if (rc == SF_OK && it->api.n_prompts != 1) {
         rc = sf_api_fail(why, "prompt", "invalid_value", "prompt lists %d prompts, expected one in a line",
                          it->api.n_prompts);
@@ -106,19 +126,25 @@ sf_code batch_item_reject(int64_t line, const char *message, batch_item **out, s
     return SF_OK;
 }
 
-sf_code batch_item_create(const sf_api_model *m, const sf_cli_opts *o, int64_t line, const char *text,
-                          size_t len, batch_item **out, sf_err *err) {
+static sf_code create_request(batch_item *it, sf_api_error *why) {
+    sf_err below;
+    const sf_ids *ids = &it->api.prompts[0];
+    it->n_prompt = (int)ids->len;
+    sf_code rc = sf_request_create(&it->api.params, ids->data, it->n_prompt, &it->req, &below);
+    if (rc != SF_OK) {
+        sf_api_error_from(&below, why);
+        return rc;
+    }
+    return it->answer ? sf_api_audit_expect(it->answer, 0, it->req, why) : SF_OK;
+}
+
+sf_code batch_item_create(const sf_api_model *m, const sf_cli_opts *o, int64_t line, sf_text text,
+                          const sf_text *answer, batch_item **out, sf_err *err) {
     batch_item *it;
     SF_TRY(new_item(line, &it, err));
     sf_api_error why;
-    sf_err below;
-    sf_code rc = read_request(m, o, it, text, len, &why);
-    if (rc == SF_OK) {
-        const sf_ids *ids = &it->api.prompts[0];
-        it->n_prompt = (int)ids->len;
-        rc = sf_request_create(&it->api.params, ids->data, it->n_prompt, &it->req, &below);
-        if (rc != SF_OK) sf_api_error_from(&below, &why);
-    }
+    sf_code rc = read_request(m, o, it, text, answer, &why);
+    if (rc == SF_OK) rc = create_request(it, &why);
     rc = rc == SF_OK ? SF_OK : finish_error(it, &why, err);
     if (rc != SF_OK) {
         batch_item_destroy(it);
@@ -135,6 +161,16 @@ sf_code batch_item_submit(sf_engine *e, batch_item *it, bool *full, sf_err *err)
     return rc == SF_OK || *full ? SF_OK : finish_below(it, &why, err);
 }
 
+/* The verdict, with the line's id; one that isn't a match counts as failed. */
+static sf_code verdict(const sf_api_model *m, batch_item *it, json_t **out, sf_api_error *why) {
+    const sf_request *replay = it->req;
+    bool ok = true;
+    SF_TRY(sf_api_audit_json(m, &it->api, it->answer, &replay, out, why));
+    sf_json_put(*out, "id", it->id ? json_incref(it->id) : json_null(), &ok);
+    it->failed = !json_is_true(json_object_get(*out, "match"));
+    return ok ? SF_OK : sf_api_nomem(why);
+}
+
 sf_code batch_item_finish(const sf_api_model *m, batch_item *it, sf_err *err) {
     const sf_err *failed = sf_request_error(it->req);
     if (failed) return finish_below(it, failed, err);
@@ -143,13 +179,16 @@ sf_code batch_item_finish(const sf_api_model *m, batch_item *it, sf_err *err) {
     sf_api_answer_of(it->req, choices, &a);
     for (int i = 0; i < a.n_choices; i++)
         it->n_output += a.choices[i].n_tokens;
-    json_t *o;
+    json_t *o = NULL;
     sf_api_error why;
-    if (sf_api_answer_json(m, &it->api, &a, &o, &why) != SF_OK) return finish_error(it, &why, err);
-    it->text = sf_json_dump(o);
+    const sf_code rc = it->answer ? verdict(m, it, &o, &why) : sf_api_answer_json(m, &it->api, &a, &o, &why);
+    it->text = rc == SF_OK ? sf_json_dump(o) : NULL;
     json_decref(o);
+    if (rc != SF_OK) return finish_error(it, &why, err);
     sf_request_destroy(it->req);
     it->req = NULL;
     sf_api_request_fini(&it->api); /* the answer is a line now: keep no more of it */
+    json_decref(it->answer);
+    it->answer = NULL;
     return it->text ? SF_OK : no_memory(err);
 }

@@ -4,10 +4,17 @@
 
 #include "cli/batch.h"
 
+/* Bytes of a line, borrowed. */
+typedef struct sf_text {
+    const char *data;
+    size_t len;
+} sf_text;
+
 typedef struct batch_item {
     int64_t line;
     json_t *id; /* owned, or NULL */
     sf_api_request api;
+    json_t *answer;  /* an audit: what is replayed; owned, or NULL */
     sf_request *req; /* NULL: finished (or never begun) */
     char *text;      /* the answer's line, once finished */
     bool failed;
@@ -15,10 +22,10 @@ typedef struct batch_item {
     struct batch_item *next;
 } batch_item;
 
-/* Reads one line into a request to submit. Where the line is bad, the item that comes back is finished
- * already, with an error object. Errors: SF_NOMEM. */
-SF_CHECKED sf_code batch_item_create(const sf_api_model *m, const sf_cli_opts *o, int64_t line,
-                                     const char *text, size_t len, batch_item **out, sf_err *err);
+/* Reads one line into a request to submit; answer: the line of --answers with it, or NULL. Where a line is
+ * bad, the item that comes back is finished already, with an error object. Errors: SF_NOMEM. */
+SF_CHECKED sf_code batch_item_create(const sf_api_model *m, const sf_cli_opts *o, int64_t line, sf_text text,
+                                     const sf_text *answer, batch_item **out, sf_err *err);
 /* For a line that could not even be kept. */
 SF_CHECKED sf_code batch_item_reject(int64_t line, const char *message, batch_item **out, sf_err *err);
 /* full: the queue is at its limit, try again after a step. */

@@ -10,6 +10,7 @@
 static const char *const verb_help[SF_VERB_COUNT] = {
     "an OpenAI-compatible HTTP server",
     "answer one prompt, or requests from a JSONL file",
+    "whether this engine would have given these answers",
     "prove on this machine that pinned passes give the same bits by every route",
     "the model, the plan and the machine",
     "text to token ids and back",
@@ -18,6 +19,7 @@ static const char *const verb_help[SF_VERB_COUNT] = {
 static const char *const verb_usage[SF_VERB_COUNT] = {
     "serve --weights FILE [--host HOST] [--port N] [flags]",
     "run --weights FILE (--prompt TEXT | --chat TEXT | --input F.jsonl --output G.jsonl) [flags]",
+    "audit --weights FILE --input F.jsonl [--answers G.jsonl] [--output H.jsonl] [flags]",
     "selftest --weights FILE [flags]",
     "info [--weights FILE] [--kernels] [--json]",
     "tokenize --weights FILE [--text TEXT | --chat TEXT | --decode IDS] [flags]",

@@ -11,6 +11,7 @@
 
 #define V          (1u << SF_VERB_SERVE)
 #define R          (1u << SF_VERB_RUN)
+#define A          (1u << SF_VERB_AUDIT)
 #define S          (1u << SF_VERB_SELFTEST)
 #define I          (1u << SF_VERB_INFO)
 #define T          (1u << SF_VERB_TOKENIZE)
@@ -25,12 +26,12 @@
 #define FIELD(n, arg, field)                                                                                 \
     { n, SF_OPT_FIELD, R, arg, 0, 0, 0, field, NULL }
 
-const char *const sf_verb_names[SF_VERB_COUNT] = {"serve", "run", "selftest", "info", "tokenize"};
+const char *const sf_verb_names[SF_VERB_COUNT] = {"serve", "run", "audit", "selftest", "info", "tokenize"};
 
 /* clang-format off */
 const sf_opt sf_opts[] = {
-    STR("weights", V | R | S | I | T, "FILE", weights, "GGUF file or Hugging Face directory: weights and tokenizer"),
-    {"random-weights", SF_OPT_RANDOM, V | R | S | I, "SEED", 0, 0, AT(random_seed), NULL, "random weights in place of a checkpoint's"},
+    STR("weights", V | R | A | S | I | T, "FILE", weights, "GGUF file or Hugging Face directory: weights and tokenizer"),
+    {"random-weights", SF_OPT_RANDOM, V | R | A | S | I, "SEED", 0, 0, AT(random_seed), NULL, "random weights in place of a checkpoint's"},
     STR("host", V, "HOST", host, "address to listen on (default 127.0.0.1; 0.0.0.0 or :: for all)"),
     INT("port", V, 0, 65535, port, "default 8000; 0 takes a free one"),
     {"api-key", SF_OPT_KEY, V, "KEY", 0, 0, 0, NULL, "clients must give this key, or another --api-key"},
@@ -46,11 +47,12 @@ const sf_opt sf_opts[] = {
     STR("prompt", R, "TEXT", prompt, "answer this text, streamed to stdout"),
     STR("chat", R | T, "TEXT", chat, "the same as a user's message through the chat template"),
     STR("system", R | T, "TEXT", system, "system message before --chat"),
-    STR("input", R, "FILE", input, "requests, one JSON object a line; - is stdin"),
-    STR("output", R, "FILE", output, "answers, one line each (default: stdout); - is stdout"),
-    BOOL("ordered", R, ordered, "answers in the order of the requests (default true); false: as they finish"),
-    STR("report", R, "FILE", report, "write counters of the whole run as JSON"),
-    STR("date", V | R | T, "YYYY-MM-DD", date, "today's date for chat templates that ask for it"),
+    STR("answers", A, "FILE", answers, "the answers to them, in the same order; without it a line of --input is {\"request\", \"answer\"}"),
+    STR("input", R | A, "FILE", input, "requests, one JSON object a line; - is stdin"),
+    STR("output", R | A, "FILE", output, "answers or verdicts, one line each (default: stdout); - is stdout"),
+    BOOL("ordered", R | A, ordered, "answers in the order of the requests (default true); false: as they finish"),
+    STR("report", R | A, "FILE", report, "write counters of the whole run as JSON"),
+    STR("date", V | R | A | T, "YYYY-MM-DD", date, "today's date for chat templates that ask for it"),
     FIELD("temperature", "T", "temperature"),
     FIELD("top-k", "N", "top_k"),
     FIELD("top-p", "P", "top_p"),
@@ -68,25 +70,25 @@ const sf_opt sf_opts[] = {
     FIELD("echo", NULL, "echo"),
     FIELD("return-token-ids", NULL, "return_token_ids"),
     FIELD("deterministic", NULL, "is_deterministic"),
-    {"seed", SF_OPT_I64, V | R, "SEED", 0, 0, AT(seed), NULL, "seed of requests that give none (default 0)"},
+    {"seed", SF_OPT_I64, V | R | A, "SEED", 0, 0, AT(seed), NULL, "seed of requests that give none (default 0)"},
     BOOL("deterministic-default", V | R, deterministic_default, "requests are deterministic unless they say otherwise"),
-    BOOL("strict", V | R, strict, "unknown request fields are errors"),
+    BOOL("strict", V | R | A, strict, "unknown request fields are errors"),
     STR("policy", V | R, "verify|pin", policy, "draft and verify in windows, or pinned passes only"),
     INT("window", V | R, 2, 64, window, "rows of a verify window"),
     INT("verify-wait", V | R, 0, 1000, verify_wait, "passes that a full window may wait for a group"),
     INT("verify-group", V | R, 0, 4096, verify_group, "full windows that start a verify pass at once; 0: all that draft"),
-    INT("max-num-seqs", V | R, 1, 4096, max_num_seqs, "answers in progress at once"),
-    INT("max-num-batched-tokens", V | R, 2, INT_MAX, max_num_batched_tokens, "rows of one pass"),
-    INT("prefill-chunk", V | R, 1, INT_MAX, prefill_chunk, "rows of prefill in one pass"),
-    INT("max-model-len", V | R | T, 2, INT_MAX, max_model_len, "positions of prompt and answer together"),
-    INT("kv-pages", V | R | S, 1, 1 << 24, kv_pages, "pages of the KV pool"),
-    INT("threads", V | R | S | I, 1, 256, threads, "default: the cores this process may use"),
-    INT("gpu", V | R | S | I, 0, 1024, gpu, "which GPU a CUDA engine runs on (default 0)"),
-    STR("kernel-cache", V | R | S | I, "DIR", kernel_cache, "where a CUDA engine keeps compiled kernels (default: the user's cache)"),
+    INT("max-num-seqs", V | R | A, 1, 4096, max_num_seqs, "answers in progress at once"),
+    INT("max-num-batched-tokens", V | R | A, 2, INT_MAX, max_num_batched_tokens, "rows of one pass"),
+    INT("prefill-chunk", V | R | A, 1, INT_MAX, prefill_chunk, "rows of prefill in one pass"),
+    INT("max-model-len", V | R | A | T, 2, INT_MAX, max_model_len, "positions of prompt and answer together"),
+    INT("kv-pages", V | R | A | S, 1, 1 << 24, kv_pages, "pages of the KV pool"),
+    INT("threads", V | R | A | S | I, 1, 256, threads, "default: the cores this process may use"),
+    INT("gpu", V | R | A | S | I, 0, 1024, gpu, "which GPU a CUDA engine runs on (default 0)"),
+    STR("kernel-cache", V | R | A | S | I, "DIR", kernel_cache, "where a CUDA engine keeps compiled kernels (default: the user's cache)"),
     BOOL("kernels", I, kernels, "the kernels by operation and rows, with expected times (--json has them always)"),
     BOOL("graphs", I, graphs, "how a CUDA engine launches each shape of pass, with measured times"),
-    STR("isa", V | R | S | I, "NAME", isa, "auto, or an instruction set that info lists as usable"),
-    STR("chat-template", V | R | T, "FILE", chat_template, "in place of the checkpoint's"),
+    STR("isa", V | R | A | S | I, "NAME", isa, "auto, or an instruction set that info lists as usable"),
+    STR("chat-template", V | R | A | T, "FILE", chat_template, "in place of the checkpoint's"),
     STR("text", T, "TEXT", text, "text to tokenize (default: stdin)"),
     STR("decode", T, "IDS", decode, "token ids, separated by commas or blanks, in brackets or not, back to text"),
     BOOL("ids", T, ids, "print the ids alone, not JSON"),
@@ -94,7 +96,7 @@ const sf_opt sf_opts[] = {
     BOOL("add-special-tokens", T, add_special_tokens, "BOS where the model has one (default true)"),
     BOOL("json", R | S | I, json, "print JSON"),
     BOOL("help-fields", R, help_fields, "the fields of a line of --input, with types, ranges and defaults"),
-    BOOL("help", V | R | S | I | T, help, "this text"),
+    BOOL("help", V | R | A | S | I | T, help, "this text"),
 };
 /* clang-format on */
 const int sf_n_opts = (int)(sizeof sf_opts / sizeof *sf_opts);
@@ -309,7 +311,8 @@ static sf_code parse_argv(sf_verb verb, int argc, char **argv, sf_cli_opts *out,
 }
 
 sf_code sf_cli_opts_parse(sf_verb verb, int argc, char **argv, sf_cli_opts *out, sf_err *err) {
-    sf_cli_opts o = {.verify_wait = -1,
+    sf_cli_opts o = {.verb = verb,
+                     .verify_wait = -1,
                      .verify_group = -1,
                      .ordered = true,
                      .add_special_tokens = true,

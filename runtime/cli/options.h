@@ -11,6 +11,7 @@
 typedef enum sf_verb {
     SF_VERB_SERVE,
     SF_VERB_RUN,
+    SF_VERB_AUDIT,
     SF_VERB_SELFTEST,
     SF_VERB_INFO,
     SF_VERB_TOKENIZE,
@@ -21,6 +22,7 @@ typedef enum sf_verb {
 
 /* Filled from the environment, then from the command line. Strings are borrowed from there. */
 typedef struct sf_cli_opts {
+    sf_verb verb;
     const char *weights, *isa, *policy, *chat_template, *kernel_cache;
     int gpu;     /* which GPU */
     bool graphs; /* info: the table of shapes */
@@ -31,7 +33,7 @@ typedef struct sf_cli_opts {
     int verify_wait, verify_group;                      /* -1: the plan's */
     int64_t seed;
     bool deterministic_default, strict;
-    const char *prompt, *chat, *system, *input, *output, *report, *date;
+    const char *prompt, *chat, *system, *input, *answers, *output, *report, *date;
     bool ordered, json;
     json_t *fields; /* request fields given as flags (owned): {"temperature": 0.5} */
     const char *text, *decode;

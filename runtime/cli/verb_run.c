@@ -191,16 +191,9 @@ static void close_quietly(sf_output *o) {
     if (sf_output_close(o, &told) != SF_OK) o->broken = true;
 }
 
-int sf_verb_run(const sf_plan *plan, const sf_cli_opts *o) {
-    if (o->help_fields) {
-        sf_cli_help_fields();
-        return SF_EXIT_OK;
-    }
-    int code = check_sources(o);
-    if (code == SF_EXIT_OK) code = check_fields(plan, o);
-    if (code == SF_EXIT_OK) code = check_pages(plan, o);
-    if (code == SF_EXIT_OK) code = sf_cli_check_files(o);
-    if (code != SF_EXIT_OK) return code;
+/* Everything but the checks of the flags: the output is open, and locked, before the weights are read. */
+static int run_into_files(const sf_plan *plan, const sf_cli_opts *o) {
+    int code;
     sf_run_files f = {.report.fd = -1};
     sf_err err;
     if (sf_output_open(&f.out, o->output ? o->output : "-", &err) != SF_OK) return sf_cli_report(&err);
@@ -216,4 +209,24 @@ int sf_verb_run(const sf_plan *plan, const sf_cli_opts *o) {
     close_quietly(&f.report);
     close_quietly(&f.out);
     return code;
+}
+
+int sf_verb_run(const sf_plan *plan, const sf_cli_opts *o) {
+    if (o->help_fields) {
+        sf_cli_help_fields();
+        return SF_EXIT_OK;
+    }
+    int code = check_sources(o);
+    if (code == SF_EXIT_OK) code = check_fields(plan, o);
+    if (code == SF_EXIT_OK) code = check_pages(plan, o);
+    if (code == SF_EXIT_OK) code = sf_cli_check_files(o);
+    return code == SF_EXIT_OK ? run_into_files(plan, o) : code;
+}
+
+int sf_verb_audit(const sf_plan *plan, const sf_cli_opts *o) {
+    if (!o->input) return sf_cli_error(SF_EXIT_USAGE, "audit needs --input");
+    int code = sf_cli_check_chat(o);
+    if (code == SF_EXIT_OK) code = check_pages(plan, o);
+    if (code == SF_EXIT_OK) code = sf_cli_check_files(o);
+    return code == SF_EXIT_OK ? run_into_files(plan, o) : code;
 }
