@@ -2,9 +2,9 @@
 """Tiny checkpoints of every family from directory to answer: import, build, run, and the log-probabilities beside those that
 transformers computed in fp32 (tests/golden/make_checkpoints.py).
 
-usage: checkpoints.py BUILD_DIR [--jobs N] [--config YAML] [NAME ...]
+usage: checkpoints.py BUILD_DIR [--built] [--jobs N] [--config YAML] [NAME ...]
 
-BUILD_DIR is a CMake build folder; the engines are built there and forgotten again. NAME: folders of tests/golden/checkpoints, all
+BUILD_DIR is a CMake build folder; the engines are built there and forgotten again. With --built they are there already. NAME: folders of tests/golden/checkpoints, all
 of them where none is given. --config: the build configuration (default tests/e2e/checkpoint-cpu.yaml)."""
 
 import argparse
@@ -42,10 +42,7 @@ def build_targets(build, targets, jobs):
     subprocess.run(["cmake", "--build", build, "-j", str(jobs), "--target", *targets], check=True, stdout=subprocess.DEVNULL)
 
 
-def build_engines(build, names, config, jobs):
-    """Path of each engine's binary."""
-    kind = os.path.splitext(os.path.basename(config))[0]
-    targets = [f"steadfast-{n}-{kind}" for n in names]
+def build_engines(build, targets, names, config, jobs):
     with tempfile.TemporaryDirectory() as tmp:
         build_targets(build, ["steadfast-gen"], jobs)
         try:
@@ -53,7 +50,6 @@ def build_engines(build, names, config, jobs):
             build_targets(build, targets, jobs)
         finally:
             configure(build, [])
-    return [os.path.join(build, "bin", t) for t in targets]
 
 
 def compare(binary, folder):
@@ -82,13 +78,18 @@ def main():
     a = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     a.add_argument("build")
     a.add_argument("names", nargs="*")
+    a.add_argument("--built", action="store_true")
     a.add_argument("--jobs", type=int, default=os.cpu_count())
     a.add_argument("--config", default=os.path.join(ROOT, "tests/e2e/checkpoint-cpu.yaml"))
     o = a.parse_intermixed_args()
     names = o.names or sorted(n for n in os.listdir(CHECKPOINTS) if os.path.isdir(os.path.join(CHECKPOINTS, n)))
     began = time.monotonic()
-    binaries = build_engines(os.path.abspath(o.build), names, os.path.abspath(o.config), o.jobs)
-    print(f"{len(names)} engines built in {time.monotonic() - began:.0f} s (at most mean {MEAN_MAX}, worst {WORST_MAX}; "
+    build, kind = os.path.abspath(o.build), os.path.splitext(os.path.basename(o.config))[0]
+    targets = [f"steadfast-{n}-{kind}" for n in names]
+    if not o.built:
+        build_engines(build, targets, names, os.path.abspath(o.config), o.jobs)
+    binaries = [os.path.join(build, "bin", t) for t in targets]
+    print(f"{len(names)} engines, {time.monotonic() - began:.0f} s to build (at most mean {MEAN_MAX}, worst {WORST_MAX}; "
           f"first choices equal where they lead by {CLEAR})")
     results = [compare(b, os.path.join(CHECKPOINTS, n)) for b, n in zip(binaries, names)]
     return 0 if results and all(results) else 1
