@@ -7,6 +7,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import zlib
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -24,11 +25,18 @@ class RunFailed(Exception):
     pass
 
 
+def word_ids(text, vocab=30000):
+    """Stand-in token ids of a text, one a word: for random weights, which have no tokenizer."""
+    return [zlib.crc32(w.encode()) % vocab for w in text.split(" ")]
+
+
 class Engine:
-    """One binary with one set of flags. Each call of run() is one process: start, answer every request, end."""
+    """One binary with one set of flags. Each call of run() is one process: start, answer every request, end.
+    weights: a path, or the seed of random weights; text prompts are then words turned into ids."""
 
     def __init__(self, binary, weights, flags=(), env=None):
         self.binary, self.weights, self.flags = binary, weights, list(flags)
+        self.random = isinstance(weights, int)
         self.env = dict(os.environ, **(env or {}))
         self.report = {}
 
@@ -38,8 +46,11 @@ class Engine:
             source, target, report = (os.path.join(tmp, n) for n in ("in.jsonl", "out.jsonl", "report.json"))
             with open(source, "w", encoding="utf-8") as f:
                 for i, r in enumerate(requests):
+                    if self.random and "prompt" in r:
+                        r = {**r, "prompt_ids": word_ids(r["prompt"])}
+                        del r["prompt"]
                     f.write(json.dumps({"id": str(i), "is_deterministic": deterministic, **r}) + "\n")
-            cmd = [self.binary, "run", "--weights", self.weights, "--input", source, "--output", target,
+            cmd = [self.binary, "run", "--random-weights" if self.random else "--weights", str(self.weights), "--input", source, "--output", target,
                    "--report", report, *self.flags, *flags]
             p = subprocess.run(cmd, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=self.env)
             answers = []
