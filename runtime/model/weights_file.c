@@ -6,6 +6,7 @@
 #include "model/gguf_priv.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -56,41 +57,43 @@ static sf_code reserve(sf_wrows *x, size_t size, sf_err *err) {
     return SF_OK;
 }
 
-/* Reads rows i .. end-1, which lie one after another in their tensor. */
-static sf_code fetch_run(const sf_wsource *s, sf_wrows *x, const int *source, int i, int end, size_t *used,
-                         sf_err *err) {
-    const sf_gguf_tensor *t = x->tensor[i];
-    uint64_t unused, first = sf_ggml_bytes(t->type, (uint64_t)source[i] * t->dims[0] + (uint64_t)x->from);
-    size_t row = sf_ggml_bytes(t->type, (uint64_t)(x->to - x->from)), bytes = row * (size_t)(end - i);
-    const uint8_t *data = t->data + first;
-    if (s->file.place(s->file.file, t, &unused) >= 0) {
-        data = x->bytes + *used;
-        SF_TRY(sf_wfile_read(&s->file, t, first, bytes, x->bytes + *used, err));
-        *used += bytes;
+/* x's rows of one tensor, to x->bytes from *used on. They mostly lie close together, in another order at
+ * most: then they are read at once. */
+static sf_code fetch_tensor(const sf_wsource *s, const sf_winst *w, const sf_gguf_tensor *t, sf_wrows *x,
+                            const int *source, size_t *used, sf_err *err) {
+    const size_t stride = sf_ggml_bytes(t->type, t->dims[0]),
+                 skip = sf_ggml_bytes(t->type, (uint64_t)x->from);
+    size_t row = sf_ggml_bytes(t->type, (uint64_t)(x->to - x->from));
+    int n = 0, low = INT_MAX, high = 0;
+    for (int i = 0; i < x->n; i++) {
+        if (x->tensor[i] != t) continue;
+        n++;
+        low = source[i] < low ? source[i] : low;
+        high = source[i] > high ? source[i] : high;
     }
-    for (int k = i; k < end; k++)
-        x->at[k] = data + (size_t)(k - i) * row;
+    if (n == 0) return SF_OK;
+    bool together = x->from == 0 && x->to == w->desc->k && high - low < 2 * n;
+    size_t bytes = together ? (size_t)(high - low + 1) * stride : (size_t)n * row;
+    SF_TRY(reserve(x, *used + bytes, err));
+    if (together) SF_TRY(sf_wfile_read(&s->file, t, (uint64_t)low * stride, bytes, x->bytes + *used, err));
+    for (int i = 0, k = 0; i < x->n; i++) {
+        if (x->tensor[i] != t) continue;
+        x->at[i] = *used + (together ? (size_t)(source[i] - low) * stride : (size_t)k++ * row);
+        if (together) continue;
+        const uint64_t from = (uint64_t)source[i] * stride + skip;
+        SF_TRY(sf_wfile_read(&s->file, t, from, row, x->bytes + x->at[i], err));
+    }
+    *used += bytes;
     return SF_OK;
 }
 
 static sf_code fetch_file(const sf_wsource *s, const sf_winst *w, sf_wrows *x, sf_err *err) {
     int source[SF_WROWS_MAX];
-    bool whole = x->from == 0 && x->to == w->desc->k;
-    size_t bytes = 0, used = 0;
-    uint64_t unused;
-    for (int i = 0; i < x->n; i++) {
-        x->at[i] = NULL;
+    size_t used = 0;
+    for (int i = 0; i < x->n; i++)
         x->tensor[i] = locate(s, w, x->row[i], &source[i]);
-        if (x->tensor[i] && s->file.place(s->file.file, x->tensor[i], &unused) >= 0)
-            bytes += sf_ggml_bytes(x->tensor[i]->type, (uint64_t)(x->to - x->from));
-    }
-    SF_TRY(reserve(x, bytes, err));
-    for (int i = 0, end; i < x->n; i = end) {
-        for (end = i + 1; whole && end < x->n && x->tensor[end] == x->tensor[i]; end++) {
-            if (source[end] != source[end - 1] + 1) break;
-        }
-        if (x->tensor[i]) SF_TRY(fetch_run(s, x, source, i, end, &used, err));
-    }
+    for (int p = 0; p < w->desc->n_parts; p++)
+        SF_TRY(fetch_tensor(s, w, w->parts[p], x, source, &used, err));
     return SF_OK;
 }
 
@@ -98,7 +101,8 @@ static void read_file(const sf_wsource *s, const sf_winst *w, const sf_wrows *x,
                       float *out) {
     (void)s, (void)w;
     uint32_t type = x->tensor[i]->type;
-    sf_ggml_dequant(type, x->at[i] + sf_ggml_bytes(type, (uint64_t)(from - x->from)), (uint64_t)count, out);
+    sf_ggml_dequant(type, x->bytes + x->at[i] + sf_ggml_bytes(type, (uint64_t)(from - x->from)),
+                    (uint64_t)count, out);
 }
 
 static sf_code vector_file(const sf_wsource *s, const sf_winst *w, sf_wrows *x, float *out, sf_err *err) {

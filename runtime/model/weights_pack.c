@@ -26,7 +26,7 @@ sf_code sf_wrow_bf16(const sf_wsource *s, const sf_winst *w, const sf_wrows *x, 
     }
     if (is_bf16(x, i)) {
         const size_t at = (size_t)(from - x->from) * sizeof *out;
-        finite = sf_wloops_best()->operands(x->at[i] + at, count, out);
+        finite = sf_wloops_best()->operands(x->bytes + x->at[i] + at, count, out);
     } else {
         float values[SF_PACK_STEP];
         s->read(s, w, x, i, from, count, values);
@@ -41,7 +41,7 @@ sf_code sf_wrow_bf16(const sf_wsource *s, const sf_winst *w, const sf_wrows *x, 
 static bool pack_pairs(const sf_wrows *x, int first, int from, int count, uint8_t *dst) {
     const uint8_t *rows[SF_LANES];
     for (int lane = 0; lane < SF_LANES; lane++)
-        rows[lane] = x->at[first + lane] + (size_t)from * sizeof(uint16_t);
+        rows[lane] = x->bytes + x->at[first + lane] + (size_t)from * sizeof(uint16_t);
     return sf_wloops_best()->transpose(rows, count / 2, dst);
 }
 

@@ -42,13 +42,13 @@ typedef struct sf_wfile {
 #define SF_WROWS_MAX 256 /* rows of the largest group of tiles */
 
 /* Rows of a slot and the columns from .. to-1 of them, which a thread packs next; and what it read for them.
- * A source fills tensor and at by fetch; both are NULL for padding, and for random weights. */
+ * A source fills tensor and at by fetch; tensor is NULL for padding, and for random weights. */
 typedef struct sf_wrows {
     int n, from, to;                            /* from is a multiple of SF_PACK_STEP */
     int row[SF_WROWS_MAX];                      /* [n], as sf_wrow_locate numbers them */
     const sf_gguf_tensor *tensor[SF_WROWS_MAX]; /* [n] */
-    const uint8_t *at[SF_WROWS_MAX];            /* [n], element `from` as the checkpoint has it */
-    uint8_t *bytes;                             /* [size], grown by fetch, freed by who made this */
+    size_t at[SF_WROWS_MAX]; /* [n], where in bytes its element `from` stands as the checkpoint has it */
+    uint8_t *bytes;          /* [size], grown by fetch, freed by who made this */
     size_t size;
 } sf_wrows;
 
