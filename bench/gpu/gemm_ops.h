@@ -16,7 +16,7 @@ struct gemm_op {
 
     int tiles() const { return ep == SWIGLU ? (n / 2 + 7) / 8 : (n + 15) / 16; }
     int groups() const { return (tiles() + t - 1) / t; }
-    int blocks() const { return (k + 63) / 64; }
+    int blocks() const { return k > 192 ? (k + 63) / 64 : 4; }
     size_t packed_bytes() const { return (size_t)groups() * blocks() * t * 2048; }
     size_t matrix_bytes() const { return (size_t)n * k * 2; }
     int columns() const { return ep == SWIGLU ? n / 2 : n; }

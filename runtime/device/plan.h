@@ -50,7 +50,8 @@ typedef enum sf_wformat {
     SF_W_BF16, /* matrix [n, k], packed [n_pad/16][k_pad/2][16][2] bf16: 16 outputs are a vector's lanes, two
                   consecutive k share a 32-bit word (even k low). n is padded to 16, k to 2, with zeros */
     SF_W_BF16_MMA, /* matrix [n, k] in fragments of tensor cores: [n_pad/(16 tile)][k_pad/16][tile][32][8]
-                      bf16; n is padded to 16 tile, k to 64, with zeros (templates/snippets/gemm_weight.cuh)
+                      bf16; n is padded to 16 tile, k to 64 and at least 256, with zeros
+                      (templates/snippets/gemm_weight.cuh)
                     */
     SF_W_COUNT     /* further formats (int8 and int4 groups for drafts) are added here and in the loader */
 } sf_wformat;

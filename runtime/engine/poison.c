@@ -1,5 +1,6 @@
 /* One embedding row made infinite, for the selftest: rows that hold it must not be felt by others. */
 #include "engine/engine_priv.h"
+#include "model/weights_draw.h"
 
 #include <stdlib.h>
 
@@ -18,7 +19,7 @@ static size_t lanes_at(const sf_weight_desc *w, size_t row, size_t k) {
 }
 
 static size_t fragment_at(const sf_weight_desc *w, size_t row, size_t k) {
-    const size_t tile = (size_t)w->tile, steps = ((size_t)w->k + 63) / 64 * 4, m = row % 16, kk = k % 16;
+    const size_t tile = (size_t)w->tile, steps = (size_t)sf_wmma_steps(w->k), m = row % 16, kk = k % 16;
     const size_t fragment = (row / 16 / tile * steps + k / 16) * tile + row / 16 % tile;
     return fragment * 256 + (m % 8 * 4 + kk % 8 / 2) * 8 + (m / 8 + kk / 8 * 2) * 2 + k % 2;
 }

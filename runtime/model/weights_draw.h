@@ -10,6 +10,12 @@
 /* z = (2 s - 4 * 65535) / its deviation, s the sum of four uniform 16-bit numbers (Irwin-Hall). */
 #define SF_WDRAW_CENTRE 262140
 
+/* Steps of 16 k that a row of k columns is padded to: whole blocks of four, and four blocks at least, since
+ * the products' kernels load so far ahead (templates/snippets/gemm_weight.cuh says the same). */
+static inline int32_t sf_wmma_steps(int32_t k) {
+    return k > 192 ? (k + 63) / 64 * 4 : 16;
+}
+
 /* One slot for one layer. */
 typedef struct sf_wdraw {
     uint32_t key[2]; /* the seed, low word first */
@@ -37,7 +43,7 @@ static inline uint32_t sf_wdraw_pair(const sf_wdraw *d, uint32_t row, int32_t co
 
 /* Words 4 at .. 4 at + 3 of the packed bytes: a lane's share of a tile's 16 k. */
 static inline void sf_wdraw_lane(const sf_wdraw *d, uint64_t at, uint32_t out[4]) {
-    const int32_t lane = (int32_t)(at % 32), steps = (d->k + 63) / 64 * 4;
+    const int32_t lane = (int32_t)(at % 32), steps = sf_wmma_steps(d->k);
     const uint64_t step = at / 32 / (uint64_t)d->tile; /* of all groups */
     const int32_t tile = (int32_t)(step / (uint64_t)steps) * d->tile + (int32_t)(at / 32 % (uint64_t)d->tile);
     for (int32_t i = 0; i < 4; i++) {

@@ -1,5 +1,6 @@
 /* SF_W_BF16_MMA: tiles of 16 rows x 16 k in the order in which tensor cores want their operand A (m16n8k16).
  * A lane l of 32 holds 16 bytes: the pairs of k l % 4 and l % 4 + 4 of rows l / 4 and l / 4 + 8. */
+#include "model/weights_draw.h"
 #include "model/weights_priv.h"
 
 #include <string.h>
@@ -7,10 +8,9 @@
 #define ROWS       16
 #define STEP       16 /* k of a tile */
 #define STEP_BYTES ((size_t)ROWS * STEP * sizeof(uint16_t))
-#define K_PAD      64
 
 static int padded_k(const sf_weight_desc *d) {
-    return (d->k + K_PAD - 1) / K_PAD * K_PAD;
+    return sf_wmma_steps(d->k) * STEP;
 }
 
 void sf_wmma_layout(const sf_weight_desc *d, sf_wlayout *out) {

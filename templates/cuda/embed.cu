@@ -16,6 +16,7 @@
 enum { DIM = 4096, T = 7, GRID = 264 };
 //@ end
 #include "snippets/block.cuh"
+#include "snippets/gemm_weight.cuh"
 #include "snippets/math.cuh"
 
 /* a.extra: int [n], the tokens that the pass before drew; a row's token -(1 + i) is the i-th of them (-1 for a row whose
@@ -28,7 +29,7 @@ static_assert(DIM % 2 == 0, "loads of two values");
 /* Index of element (token, k) with k even; k + 1 follows. */
 __device__ __forceinline__ size_t packed_at(int token, int k) {
     const int tile = token / 16, m = token % 16, step = k / 16, kk = k % 16;
-    const size_t fragment = ((size_t)(tile / T) * ((DIM + 63) / 64 * 4) + step) * T + tile % T;
+    const size_t fragment = ((size_t)(tile / T) * (blocks_of_k(DIM) * 4) + step) * T + tile % T;
     return fragment * 256 + (m % 8 * 4 + kk % 8 / 2) * 8 + (m / 8 + kk / 8 * 2) * 2;
 }
 

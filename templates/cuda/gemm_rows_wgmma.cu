@@ -122,7 +122,7 @@ __device__ __forceinline__ void load_batch(const ring &r, cursor &p, uint4 (&a)[
 /* All k of a unit. */
 __device__ __forceinline__ void multiply(const ring &r, cursor &p, float (&d)[SUMS], int tile, int lane) {
     constexpr int LOADING = BATCHES - 2, FIRST = LOADING % 3, MAIN = LOADING - FIRST;
-    static_assert(BATCHES > 4, "k is too short");
+    static_assert(BATCHES >= 3, "k is too short");
     uint4 a0[STEPS], a1[STEPS], a2[STEPS];
     if constexpr (FIRST == 2) load_batch(r, p, a1, tile, lane);
     if constexpr (FIRST >= 1) load_batch(r, p, a2, tile, lane);

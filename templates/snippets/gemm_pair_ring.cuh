@@ -30,7 +30,9 @@ template <class SHAPE, int UNIT, int ROWS, int WARPS, gemm_sharing SHARING> stru
             if (SHAPE::BLOCKS % b == 0 && b * SHAPE::BLOCK * UNIT <= 16384) best = b;
         return best;
     }
-    static constexpr int W_BLOCKS = weight_blocks(), R_BLOCKS = W_BLOCKS % 2 || ROWS > 128 ? 1 : 2;
+    static constexpr int W_BLOCKS = weight_blocks();
+    /* of an activation stage; a short k must still be some stages */
+    static constexpr int R_BLOCKS = W_BLOCKS % 2 || ROWS > 128 || SHAPE::BLOCKS < 10 ? 1 : 2;
     static constexpr int RUN = W_BLOCKS * SHAPE::BLOCK; /* bytes of one group in a stage */
     static constexpr int W_STAGE = UNIT * RUN, R_STAGE = R_BLOCKS * ROWS * 128;
     static constexpr int SPACE = 232448 - 2048; /* of a block on sm_90, less alignment and barriers */

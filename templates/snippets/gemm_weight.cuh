@@ -3,7 +3,7 @@
  * first), stored
  *     [group of T tiles][k / 16][T][32 lanes][16 bytes].
  * Whatever run of k a stage holds is one contiguous block of a group. Features are padded with zeros to a whole
- * group, k to 64. A SwiGLU weight's tile holds 8 gate rows (features l / 4) and their 8 up rows (l / 4 + 8), so
+ * group, k to whole blocks of 64, four at least. A SwiGLU weight's tile holds 8 gate rows (features l / 4) and their 8 up rows (l / 4 + 8), so
  * that one thread holds both sums.
  *
  * A further format is a further struct here: how many bytes a 16 x 16 step takes, and how a lane's bf16 fragment
@@ -23,6 +23,11 @@ struct weight_bf16 {
     }
 };
 
+/* Blocks of 64 k: kernels load some ahead of what they multiply, and of fewer than four there would be no ahead. */
+constexpr int blocks_of_k(int k) {
+    return k > 192 ? (k + 63) / 64 : 4;
+}
+
 constexpr int blocks_of_copy(int blocks, int block, int most) {
     int best = 1;
     for (int b = 1; b <= blocks; b++)
@@ -34,7 +39,7 @@ constexpr int blocks_of_copy(int blocks, int block, int most) {
 template <class FORMAT, int N, int K, int T> struct weight_shape {
     static constexpr int TILES = (N + 15) / 16;
     static constexpr int GROUPS = (TILES + T - 1) / T;
-    static constexpr int BLOCKS = (K + 63) / 64; /* of 64 k */
+    static constexpr int BLOCKS = blocks_of_k(K);
     static constexpr int BLOCK = T * 4 * FORMAT::STEP;
 
     /* The k blocks of one copy: as many as divide BLOCKS and make at most 16 KiB, at least one. */

@@ -28,7 +28,8 @@ static inline int wr_rows(const sf_weight_desc *d) {
 }
 
 static inline int wr_cols(const sf_weight_desc *d) {
-    return wr_up(d->k, d->format == SF_W_BF16_MMA ? 64 : 2);
+    const int k = wr_up(d->k, d->format == SF_W_BF16_MMA ? 64 : 2);
+    return d->format == SF_W_BF16_MMA && k < 256 ? 256 : k;
 }
 
 /* Packed row of a part's row. */
