@@ -79,6 +79,21 @@ static void both_formats_give_the_same_packed_bytes(void **state) {
     }
 }
 
+static void the_same_values_of_any_type_give_the_same_bytes(void **state) {
+    (void)state;
+    static const int types[] = {SF_GGML_F32, SF_GGML_F16, SF_GGML_BF16};
+    const sf_plan plan = tiny_st_plan();
+    sf_weights *w[3] = {NULL};
+    sf_err err = {0};
+    for (int i = 0; i < 3; i++)
+        if (load(&(tiny_st_change){.type = &types[i]}, &plan, TINY_CONFIG, &w[i], &err) != SF_OK)
+            fail_msg("%s", err.msg);
+    expect_same(w[0], w[1]);
+    expect_same(w[0], w[2]);
+    for (int i = 0; i < 3; i++)
+        sf_weights_destroy(w[i]);
+}
+
 /* The comparison above would see a row of q in another place, and a value that differs. */
 static void another_value_gives_other_bytes(void **state) {
     (void)state;
@@ -298,6 +313,7 @@ static void a_head_of_its_own_must_be_there(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_formats_give_the_same_packed_bytes),
+        cmocka_unit_test(the_same_values_of_any_type_give_the_same_bytes),
         cmocka_unit_test(another_value_gives_other_bytes),
         cmocka_unit_test(shards_in_a_directory_give_the_same),
         cmocka_unit_test(each_tensor_left_out_is_named),

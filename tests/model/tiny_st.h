@@ -52,6 +52,7 @@ typedef struct tiny_st_change {
     const char *rename, *to;  /* likewise, and its new name */
     const char *reshape;      /* likewise: one more row (of a vector: element) */
     const char *retype;       /* likewise: its dtype is spelled I32 or, where two bytes wide, I16 */
+    const int *type;          /* every tensor is stored as this (SF_GGML_F32, F16 or BF16) */
     const char *extra;        /* a tensor added, of the embedding's shape and values */
     const char *value_tensor; /* an F32 tensor whose element `value_at` becomes `value` */
     int value_at;
@@ -73,6 +74,7 @@ static inline void tiny_st_put(gm *header, gm *data, const tiny_tensor *t, const
     static const char *const dtypes[] = {
         [SF_GGML_F32] = "F32", [SF_GGML_F16] = "F16", [SF_GGML_BF16] = "BF16"};
     uint64_t more = tiny_same(name, c->reshape) ? 1 : 0, rows = t->rows, cols = t->cols;
+    const uint32_t type = c->type ? (uint32_t)*c->type : t->type;
     size_t from = data->len;
     char text[320], shape[48];
     if (rows) {
@@ -88,14 +90,14 @@ static inline void tiny_st_put(gm *header, gm *data, const tiny_tensor *t, const
             float value = rows ? tiny_value(t->name, tiny_st_row(t->name, r), k)
                                : tiny_value(t->name, 0, tiny_st_row(t->name, k));
             bool put = tiny_same(name, c->value_tensor) && at == c->value_at;
-            tiny_put(data, t->type, put ? c->value : value);
+            tiny_put(data, type, put ? c->value : value);
         }
     }
     int n =
         snprintf(text, sizeof text, "%s\"%s\":{\"dtype\":\"%s\",\"shape\":[%s],\"data_offsets\":[%zu,%zu]}",
                  header->len ? "," : "{", tiny_same(name, c->rename) ? c->to : name,
-                 tiny_same(name, c->retype) ? (t->type == SF_GGML_F32 ? "I32" : "I16") : dtypes[t->type],
-                 shape, from, data->len);
+                 tiny_same(name, c->retype) ? (type == SF_GGML_F32 ? "I32" : "I16") : dtypes[type], shape,
+                 from, data->len);
     gm_bytes(header, text, (size_t)n);
 }
 
