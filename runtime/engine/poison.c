@@ -37,7 +37,7 @@ static void swap_row(uint16_t *packed, size_t base, const sf_weight_desc *w, uin
 /* On the GPU the group that holds the row is fetched, changed and put back. */
 static sf_code swap_on_gpu(const sf_engine *e, int slot, const sf_weight_desc *w, uint16_t *saved, bool on,
                            sf_err *err) {
-    const size_t group = (size_t)w->tile * 256 * (((size_t)w->k + 63) / 64 * 4);
+    const size_t group = (size_t)w->tile * 256 * (size_t)sf_wmma_steps(w->k);
     const size_t base = ((size_t)w->n - 1) / 16 / (size_t)w->tile * group;
     const size_t offset = sf_weights_offset(e->weights, slot, 0) + base * sizeof(uint16_t);
     uint16_t *mem = malloc(group * sizeof *mem);
