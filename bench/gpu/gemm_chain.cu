@@ -2,37 +2,44 @@
 
 #include <algorithm>
 
-double graph_us(const std::function<void(cudaStream_t)> &work, bool slow) {
-    cudaStream_t stream;
+timed_graph::timed_graph(const std::function<void(cudaStream_t)> &work) {
     cudaGraph_t graph;
-    cudaGraphExec_t exec;
-    cudaEvent_t from, to;
     CUDA_OK(cudaStreamCreate(&stream));
     CUDA_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
     work(stream);
     CUDA_OK(cudaStreamEndCapture(stream, &graph));
     CUDA_OK(cudaGraphInstantiate(&exec, graph, 0));
+    CUDA_OK(cudaGraphDestroy(graph));
     CUDA_OK(cudaEventCreate(&from));
     CUDA_OK(cudaEventCreate(&to));
-    const int each = slow ? 1 : 4;
-    for (int i = 0; i < (slow ? 1 : 3); i++) CUDA_OK(cudaGraphLaunch(exec, stream));
-    std::vector<double> us;
-    for (int r = 0; r < (slow ? 3 : 7); r++) {
-        CUDA_OK(cudaEventRecord(from, stream));
-        for (int i = 0; i < each; i++) CUDA_OK(cudaGraphLaunch(exec, stream));
-        CUDA_OK(cudaEventRecord(to, stream));
-        CUDA_OK(cudaEventSynchronize(to));
-        float ms;
-        CUDA_OK(cudaEventElapsedTime(&ms, from, to));
-        us.push_back(ms * 1000.0 / each);
-    }
-    std::sort(us.begin(), us.end());
+}
+timed_graph::~timed_graph() {
     cudaGraphExecDestroy(exec);
-    cudaGraphDestroy(graph);
     cudaEventDestroy(from);
     cudaEventDestroy(to);
     cudaStreamDestroy(stream);
-    return us[us.size() / 2];
+}
+double timed_graph::us(int times) {
+    float ms;
+    CUDA_OK(cudaEventRecord(from, stream));
+    for (int i = 0; i < times; i++) CUDA_OK(cudaGraphLaunch(exec, stream));
+    CUDA_OK(cudaEventRecord(to, stream));
+    CUDA_OK(cudaEventSynchronize(to));
+    CUDA_OK(cudaEventElapsedTime(&ms, from, to));
+    return ms * 1000.0 / times;
+}
+
+double median(std::vector<double> v) {
+    std::sort(v.begin(), v.end());
+    return v[v.size() / 2];
+}
+
+double graph_us(const std::function<void(cudaStream_t)> &work, bool slow) {
+    timed_graph g(work);
+    std::vector<double> us;
+    g.us(slow ? 1 : 3);
+    for (int r = 0; r < (slow ? 3 : 7); r++) us.push_back(g.us(slow ? 1 : 4));
+    return median(us);
 }
 
 chain_model::chain_model(const gemm_model &model) : m(model), ops(model.layer), block(4096) {
@@ -66,13 +73,16 @@ void *chain_model::allocate(size_t size) {
     return p;
 }
 
-double chain_model::ours_us(size_t op, const gemm_kernel &g, int rows) {
+std::function<void(cudaStream_t)> chain_model::ours(size_t op, const gemm_kernel &g, int rows) {
     const kernel k = kernel_load(g.name, g.prelude, true);
-    const int times = (int)weights[op].size();
     block_write(block.at, rows);
-    return graph_us([&](cudaStream_t s) {
-               for (int l = 0; l < times; l++) kernel_launch(k, args(op, l), 0, true, s);
-           }, rows > 512) / times;
+    return [this, op, k](cudaStream_t s) {
+        for (int l = 0; l < (int)weights[op].size(); l++) kernel_launch(k, args(op, l), 0, true, s);
+    };
+}
+
+double chain_model::ours_us(size_t op, const gemm_kernel &g, int rows) {
+    return graph_us(ours(op, g, rows), rows > 512) / (double)weights[op].size();
 }
 
 double chain_model::chain_us(const std::vector<gemm_kernel> &g, int rows, bool pdl) {

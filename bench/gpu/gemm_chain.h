@@ -9,6 +9,20 @@
 
 enum { MAX_ROWS = 4096 };
 
+/* A graph that work queues. */
+struct timed_graph {
+    explicit timed_graph(const std::function<void(cudaStream_t)> &work);
+    timed_graph(const timed_graph &) = delete;
+    ~timed_graph();
+    double us(int times); /* microseconds of one of so many replays */
+
+  private:
+    cudaStream_t stream;
+    cudaGraphExec_t exec;
+    cudaEvent_t from, to;
+};
+
+double median(std::vector<double> v);
 /* Median of several replays of a graph that work queues, in microseconds. */
 double graph_us(const std::function<void(cudaStream_t)> &work, bool slow);
 
@@ -32,7 +46,10 @@ struct chain_model {
                 nullptr,
                 maps[op]};
     }
-    /* One product. */
+    /* One product of every layer in turn, as work of a graph; the number of rows holds until the next call.
+     */
+    std::function<void(cudaStream_t)> ours(size_t op, const gemm_kernel &g, int rows);
+    /* One of them. */
     double ours_us(size_t op, const gemm_kernel &g, int rows);
     /* A step, one kernel an op: four products a layer, then the head. */
     double chain_us(const std::vector<gemm_kernel> &g, int rows, bool pdl);

@@ -77,16 +77,14 @@ static std::vector<gemm_kernel> shapes(const gemm_op &op, int rows) {
 
 static const int SWEEP_ROWS[] = {8, 16, 32};
 
-void gemm_sweep_compile(const gemm_model &m, int share, int shares) {
+void gemm_sweep_compile(const gemm_model &m) {
     std::vector<gemm_op> ops = m.layer;
-    int count = 0;
     ops.push_back(m.head);
     for (int rows : SWEEP_ROWS)
         for (const gemm_op &op : ops) {
             std::vector<gemm_kernel> all = shapes(op, rows);
             all.push_back(gemm_pick(op, rows));
-            for (const gemm_kernel &g : all)
-                if (count++ % shares == share) kernel_compile(g.name, g.prelude);
+            for (const gemm_kernel &g : all) kernel_prepare(g.name, g.prelude);
         }
 }
 

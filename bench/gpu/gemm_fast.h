@@ -8,7 +8,7 @@
 void gemm_fast(const gemm_model &m, std::string *json);
 /* Every shape of the fast kernel that is worth a try, in the chain of a step: prints each op's best ones. */
 void gemm_sweep(const gemm_model &m);
-/* Compiles a share of what gemm_sweep runs: several processes may each take one. */
-void gemm_sweep_compile(const gemm_model &m, int share, int shares);
+/* Compiles what gemm_sweep runs. */
+void gemm_sweep_compile(const gemm_model &m);
 
 #endif

@@ -1,4 +1,4 @@
-/* gemm compile|check|check-fast|time|all|fast|sweep|sweep-compile [--root DIR] [--cache DIR] [--json FILE] [--share I/N]: the pinned matrix products on this GPU. */
+/* gemm compile|check|check-fast|time|all|fast|sweep|sweep-compile|shapes|shapes-compile [--root DIR] [--cache DIR] [--json FILE] [--share I/N]: the pinned matrix products on this GPU. */
 #include <cstring>
 #include <fstream>
 #include "gemm_check.h"
@@ -7,6 +7,7 @@
 
 static int check_all(int (*check)(const gemm_op &)) {
     int failures = 0;
+    for (const gemm_op &op : gemm_variants()) failures += check(op);
     for (const gemm_model *m : {&smollm2_135m(), &llama_8b()}) {
         failures += check(m->head);
         for (auto op = m->layer.rbegin(); op != m->layer.rend(); ++op) failures += check(*op);
@@ -28,12 +29,11 @@ static void time_all(const cudaDeviceProp &gpu, const char *file, void (*time)(c
 
 int main(int argc, char **argv) {
     const char *verb = argc > 1 ? argv[1] : "all", *file = nullptr;
-    int share = 0, shares = 1;
     for (int i = 2; i + 1 < argc; i += 2) {
         if (!std::strcmp(argv[i], "--root")) the_places.root = argv[i + 1];
         else if (!std::strcmp(argv[i], "--cache")) the_places.cache = argv[i + 1];
         else if (!std::strcmp(argv[i], "--json")) file = argv[i + 1];
-        else if (!std::strcmp(argv[i], "--share")) std::sscanf(argv[i + 1], "%d/%d", &share, &shares);
+        else if (!std::strcmp(argv[i], "--share")) std::sscanf(argv[i + 1], "%d/%d", &the_places.share, &the_places.shares);
     }
     const bool all = !std::strcmp(verb, "all");
     if (!std::strcmp(verb, "compile")) {
@@ -41,7 +41,11 @@ int main(int argc, char **argv) {
         return 0;
     }
     if (!std::strcmp(verb, "sweep-compile")) {
-        for (const gemm_model *m : {&smollm2_135m(), &llama_8b()}) gemm_sweep_compile(*m, share, shares);
+        for (const gemm_model *m : {&smollm2_135m(), &llama_8b()}) gemm_sweep_compile(*m);
+        return 0;
+    }
+    if (!std::strcmp(verb, "shapes-compile")) {
+        gemm_shapes_compile(llama_8b());
         return 0;
     }
     cudaDeviceProp gpu;
@@ -53,5 +57,6 @@ int main(int argc, char **argv) {
     if (!std::strcmp(verb, "fast")) time_all(gpu, file, gemm_fast);
     if (!std::strcmp(verb, "sweep"))
         for (const gemm_model *m : {&smollm2_135m(), &llama_8b()}) gemm_sweep(*m);
+    if (!std::strcmp(verb, "shapes")) gemm_shapes(llama_8b());
     return failures != 0;
 }

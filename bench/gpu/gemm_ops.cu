@@ -8,8 +8,8 @@ static std::string define(const char *name, int value) {
 
 static std::string common(const gemm_op &op) {
     const char *ep[] = {"EPILOGUE_store", "EPILOGUE_add", "EPILOGUE_swiglu"};
-    return define("N", op.n) + define("K", op.k) + define("HAS_BIAS", 0) + define("LOGIT_ROWS", 0) +
-           define("OUT_BF16", 0) + define("SMS", 132) + define("T", op.t) +
+    return define("N", op.n) + define("K", op.k) + define("HAS_BIAS", op.bias) + define("LOGIT_ROWS", 0) +
+           define("OUT_BF16", op.stores_bf16) + define("SMS", 132) + define("T", op.t) +
            "enum { EPILOGUE_store, EPILOGUE_add, EPILOGUE_swiglu, EPILOGUE = " + ep[op.ep] + " };\n" +
            "enum { WEIGHT_bf16, WEIGHT = WEIGHT_bf16 };\n";
 }
@@ -29,11 +29,13 @@ gemm_kernel fast_kernel(const gemm_op &op, int rows, fast_shape s) {
             label, rows};
 }
 
-gemm_kernel wgmma_kernel(const gemm_op &op, int rows, const char *pair) {
+gemm_kernel wgmma_kernel(const gemm_op &op, int rows, const char *pair, int features, int row_blocks) {
     return {"gemm_rows_wgmma",
-            common(op) + define("ROWS", rows) +
+            common(op) + define("ROWS", rows) + define("FEATURES", features) + define("ROW_BLOCKS", row_blocks) +
                 "enum { PAIR_chosen, PAIR_none, PAIR_rows, PAIR_weights, PAIR = PAIR_" + pair + " };\n",
-            "wgmma r" + std::to_string(rows) + " " + pair, rows};
+            "wgmma r" + std::to_string(rows) + " " + pair + (features ? " f" + std::to_string(features) : "") +
+                (row_blocks ? " b" + std::to_string(row_blocks) : ""),
+            rows};
 }
 
 gemm_kernel wide_kernel(const gemm_op &op, int features, int rows, int cluster) {
@@ -59,6 +61,15 @@ gemm_kernel gemm_pick_fast(const gemm_op &op, int rows) {
 
 std::string pack_prelude(const gemm_op &op) {
     return define("N", op.n) + define("K", op.k) + define("T", op.t) + define("INTERLEAVE", op.ep == SWIGLU);
+}
+
+const std::vector<gemm_op> &gemm_variants() {
+    static const std::vector<gemm_op> ops = {{"qkv b", 4608, 3584, STORE, 3, true},
+                                             {"qkv b", 1152, 896, STORE, 2, true},
+                                             {"o b", 1004, 960, ADD, 1, true},
+                                             {"store16", 960, 576, STORE, 1, false, true},
+                                             {"store16b", 1004, 576, STORE, 2, true, true}};
+    return ops;
 }
 
 const gemm_model &llama_8b() {

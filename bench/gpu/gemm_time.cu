@@ -1,6 +1,8 @@
 #include "gemm_time.h"
 
+#include <algorithm>
 #include <cublasLt.h>
+#include <memory>
 #include "gemm_chain.h"
 
 static const double READ_CEILING = 4.63e12; /* bytes a second, measured */
@@ -50,34 +52,16 @@ struct timed_model : chain_model {
 
     explicit timed_model(const gemm_model &model) : chain_model(model), space(SPACE) { cublasLtCreate(&lt); }
     ~timed_model() { cublasLtDestroy(lt); }
+    std::function<void(cudaStream_t)> theirs(const lt_gemm &g, size_t op) {
+        return [this, &g, op](cudaStream_t s) {
+            for (void *w : weights[op]) g.run(lt, w, in[op], out[op], space.at, SPACE, s);
+        };
+    }
     double theirs_us(size_t op, int rows) {
         const lt_gemm g(lt, ops[op], rows, SPACE);
-        const int times = (int)weights[op].size();
-        if (!g.ok) return 0;
-        return graph_us([&](cudaStream_t s) {
-                   for (int l = 0; l < times; l++) g.run(lt, weights[op][l], in[op], out[op], space.at, SPACE, s);
-               }, rows > 512) / times;
+        return g.ok ? graph_us(theirs(g, op), rows > 512) / (double)weights[op].size() : 0;
     }
 };
-
-/* Other kernels than the picked one, to see whether the pick is right. */
-static void time_variants(timed_model &t, size_t op, int rows) {
-    const gemm_op &o = t.ops[op];
-    std::vector<gemm_kernel> others;
-    if (rows == 128)
-        for (const char *pair : {"none", "rows"}) others.push_back(wgmma_kernel(o, rows, pair));
-    /* the same kernel on another packing: any sizes are read from the same random bytes */
-    for (int tiles : {2, 4}) {
-        gemm_op other = o;
-        other.t = tiles;
-        const bool fits = tiles * 2 >= o.t && tiles <= o.t * 2 && tiles != o.t;
-        if (rows >= 8 && rows <= 128 && o.k > 2048 && fits) {
-            others.push_back(gemm_pick(other, rows));
-            others.back().label += "t" + std::to_string(tiles);
-        }
-    }
-    for (const gemm_kernel &g : others) std::printf("  %s %.1f", g.label.c_str(), t.ours_us(op, g, rows));
-}
 
 void gemm_time(const gemm_model &m, std::string *json) {
     timed_model t(m);
@@ -100,14 +84,76 @@ void gemm_time(const gemm_model &m, std::string *json) {
             const gemm_kernel g = gemm_pick(op, rows);
             const double ours = t.ours_us(i, g, rows), theirs = t.theirs_us(i, rows);
             const double tera = 2e-6 * op.n * op.k * rows / ours, share = (double)op.matrix_bytes() / READ_CEILING / ours * 1e8;
-            std::printf("%-8s rows %4d  %-16s %8.1f us  cuBLASLt %8.1f  %5.0f TFLOP/s  %3.0f%% of read ceiling", op.name,
+            std::printf("%-8s rows %4d  %-16s %8.1f us  cuBLASLt %8.1f  %5.0f TFLOP/s  %3.0f%% of read ceiling\n", op.name,
                         rows, g.label.c_str(), ours, theirs, tera, share);
-            time_variants(t, i, rows);
-            std::printf("\n");
             std::fflush(stdout);
             std::snprintf(line, sizeof line,
                           "    {\"model\": \"%s\", \"op\": \"%s\", \"rows\": %d, \"kernel\": \"%s\", \"us\": %.2f, "
                           "\"cublaslt_us\": %.2f},\n", m.name, op.name, rows, g.label.c_str(), ours, theirs);
             *json += line;
+        }
+}
+
+static const int SHAPE_ROWS[] = {128, 256, 512, 4096};
+
+static std::vector<gemm_kernel> shapes(const gemm_op &op, int rows) {
+    std::vector<gemm_kernel> all;
+    for (const char *pair : {"none", "rows", "weights"})
+        for (int features : {0, 128, 192})
+            for (int blocks : {1, 2}) {
+                const bool weights = pair[0] == 'w', large = rows / 2 / blocks > 128;
+                if (rows > 512 || (rows == 512 && !weights) || features / 16 % op.t) continue;
+                if ((blocks == 2 && (!weights || rows < 256)) || (features == 192 && (!weights || large))) continue;
+                all.push_back(wgmma_kernel(op, rows, pair, features, blocks));
+            }
+    for (int features : {64, 128})
+        for (int tile : {64, 128, 256})
+            for (int cluster : {1, 2})
+                if (tile <= rows && (rows < 4096 || tile > 64))
+                    all.push_back(wide_kernel(op, features, tile, cluster));
+    return all;
+}
+
+void gemm_shapes_compile(const gemm_model &m) {
+    for (size_t i = 0; i <= m.layer.size(); i++)
+        for (int rows : SHAPE_ROWS)
+            for (const gemm_kernel &g : shapes(i < m.layer.size() ? m.layer[i] : m.head, rows))
+                kernel_prepare(g.name, g.prelude);
+}
+
+/* A GPU at its power limit is slower after heavy work: all shapes take turns, and the order turns too. */
+static std::vector<double> take_turns(const std::vector<std::unique_ptr<timed_graph>> &all, int rows) {
+    std::vector<std::vector<double>> us(all.size());
+    std::vector<double> medians;
+    for (int turn = 0; turn < 12; turn++)
+        for (size_t i = 0; i < all.size(); i++) {
+            const size_t at = turn % 2 ? all.size() - 1 - i : i;
+            us[at].push_back(all[at]->us(rows > 512 ? 1 : 4));
+        }
+    for (std::vector<double> &u : us) medians.push_back(median(std::vector<double>(u.begin() + 2, u.end())));
+    return medians;
+}
+
+void gemm_shapes(const gemm_model &m) {
+    timed_model t(m);
+    for (size_t i = 0; i < t.ops.size(); i++)
+        for (int rows : SHAPE_ROWS) {
+            const lt_gemm theirs(t.lt, t.ops[i], rows, t.SPACE);
+            std::vector<gemm_kernel> kernels = shapes(t.ops[i], rows);
+            kernels.insert(kernels.begin(), gemm_pick(t.ops[i], rows));
+            std::vector<std::unique_ptr<timed_graph>> graphs;
+            for (const gemm_kernel &g : kernels) graphs.emplace_back(new timed_graph(t.ours(i, g, rows)));
+            graphs.emplace_back(new timed_graph(t.theirs(theirs, i)));
+            std::vector<double> us = take_turns(graphs, rows);
+            for (double &u : us) u /= (double)t.weights[i].size();
+            std::printf("%-8s rows %4d  cuBLASLt %.1f  %s %.1f:", t.ops[i].name, rows, us.back(),
+                        kernels[0].label.c_str(), us[0]);
+            std::vector<std::pair<double, std::string>> tried;
+            for (size_t j = 1; j < kernels.size(); j++) tried.emplace_back(us[j], kernels[j].label);
+            std::sort(tried.begin(), tried.end());
+            for (size_t j = 0; j < tried.size() && j < 7; j++)
+                std::printf(" %s %.1f;", tried[j].second.c_str(), tried[j].first);
+            std::printf("\n");
+            std::fflush(stdout);
         }
 }

@@ -21,15 +21,20 @@
         }                                                                                                    \
     } while (0)
 
-/* Where the sources are and where cubins are kept; set by main. */
+/* Where the sources are and where cubins are kept, and which share of them kernel_prepare compiles; set by
+ * main. */
 struct places {
     std::string root = ".", cache = "build-gemm";
+    int share = 0, shares = 1;
 };
 extern places the_places;
 
 /* The cubin of templates/cuda/<name>.cu, or else bench/gpu/<name>.cu, with this prelude. Exits with the
  * compiler's log where it fails, spills registers or reports a serialised wgmma. */
 std::string kernel_compile(const std::string &name, const std::string &prelude);
+
+/* Compiles it if its turn is this process's share, for later ones to find. */
+void kernel_prepare(const std::string &name, const std::string &prelude);
 
 struct kernel {
     cudaKernel_t function = nullptr;

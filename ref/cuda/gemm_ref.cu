@@ -11,18 +11,19 @@ __device__ float ref_dot(const unsigned short *w, const unsigned short *x, int k
     return sum;
 }
 
-/* in [rows, k], weight [n, k] (SwiGLU: n / 2 gate rows, then n / 2 up rows), out fp32 [rows, n] (SwiGLU: bf16
- * [rows, n / 2]). Grid: any. */
-extern "C" __global__ void gemm_ref(const unsigned short *in, const unsigned short *weight, void *out, int rows, int n,
-                                    int k, int epilogue) {
+/* in [rows, k], weight [n, k] (SwiGLU: n / 2 gate rows, then n / 2 up rows), bias [n] or NULL, out fp32 [rows, n], or
+ * bf16 with store_bf16 (SwiGLU: bf16 [rows, n / 2]). Grid: any. */
+extern "C" __global__ void gemm_ref(const unsigned short *in, const unsigned short *weight, const float *bias, void *out,
+                                    int rows, int n, int k, int epilogue, int store_bf16) {
     const int columns = epilogue == REF_SWIGLU ? n / 2 : n;
     const long long count = (long long)rows * columns;
     for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < count;
          i += (long long)gridDim.x * blockDim.x) {
         const int row = (int)(i / columns), f = (int)(i % columns);
         const unsigned short *x = in + (size_t)row * k;
-        const float sum = ref_dot(weight + (size_t)f * k, x, k);
-        if (epilogue == REF_STORE) ((float *)out)[i] = sum;
+        const float sum = ref_dot(weight + (size_t)f * k, x, k) + (bias ? bias[f] : 0.0f);
+        if (epilogue == REF_STORE && store_bf16) ((unsigned short *)out)[i] = (unsigned short)bf16_pair(sum, 0.0f);
+        if (epilogue == REF_STORE && !store_bf16) ((float *)out)[i] = sum;
         if (epilogue == REF_ADD) ((float *)out)[i] += sum;
         if (epilogue == REF_SWIGLU) {
             const float up = ref_dot(weight + (size_t)(f + columns) * k, x, k);

@@ -71,12 +71,8 @@ struct limits : ring_limits {
 };
 using ring = gemm_ring<shape, ROWS, 0, 1, UNITS, limits>;
 using step = gemm_step<format, T, TILES, OCTETS>;
-using output = gemm_out<N,
-                        EPILOGUE == EPILOGUE_add      ? GEMM_ADD
-                        : EPILOGUE == EPILOGUE_swiglu ? GEMM_SWIGLU
-                        : OUT_BF16                    ? GEMM_STORE_BF16
-                                                      : GEMM_STORE,
-                        HAS_BIAS != 0>;
+constexpr gemm_kind KIND = gemm_kind_of(EPILOGUE == EPILOGUE_add, EPILOGUE == EPILOGUE_swiglu, OUT_BF16 != 0);
+using output = gemm_out<N, KIND, HAS_BIAS != 0>;
 
 extern "C" __device__ const sf_cuda_launch KERNEL_LAUNCH = {
     GRID, 32 * (WARPS + 2), ring::SHARED, 1, CLUSTER > 1 ? CLUSTER : 0, 0, 0};

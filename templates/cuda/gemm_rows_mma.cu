@@ -41,12 +41,8 @@ using format = weight_bf16;
 using shape = weight_shape<format, N, K, T>;
 using ring = gemm_ring<shape, ROWS, 0, 1, WARPS>;
 using step = gemm_step<format, T, TILES_WARP, OCTETS>;
-using output = gemm_out<N,
-                        EPILOGUE == EPILOGUE_add      ? GEMM_ADD
-                        : EPILOGUE == EPILOGUE_swiglu ? GEMM_SWIGLU
-                        : OUT_BF16                    ? GEMM_STORE_BF16
-                                                      : GEMM_STORE,
-                        HAS_BIAS != 0>;
+constexpr gemm_kind KIND = gemm_kind_of(EPILOGUE == EPILOGUE_add, EPILOGUE == EPILOGUE_swiglu, OUT_BF16 != 0);
+using output = gemm_out<N, KIND, HAS_BIAS != 0>;
 
 extern "C" __device__ const sf_cuda_launch KERNEL_LAUNCH = {
     even_grid(shape::GROUPS, SMS, 1), 32 * (WARPS + 2), ring::SHARED, 1, 0, 0, 0};

@@ -16,13 +16,15 @@
 //@ param T          int = 3 in 1..8 from op.tile           # tiles of 16 features in a group: the weight's packing
 //@ param ROWS       int = 64 in 64..512 from bucket.rows   # 64, 128, 256 or 512
 //@ param PAIR       enum chosen|none|rows|weights = chosen # what two CTAs share
+//@ param FEATURES   int = 0 in 0..192                      # of a CTA at a time: whole groups; 0, here and below: chosen here
+//@ param ROW_BLOCKS int = 0 in 0..2                        # shares of the rows, each a pair's that shares weights
 //@ prelude
 #ifndef KERNEL_NAME
 #define KERNEL_NAME   gemm_rows_wgmma_default
 #define KERNEL_LAUNCH gemm_rows_wgmma_default_launch
 #endif
 enum { N = 6144, K = 4096, HAS_BIAS = 0, LOGIT_ROWS = 0, SMS = 132, OUT_BF16 = 0 };
-enum { T = 3, ROWS = 64 };
+enum { T = 3, ROWS = 64, FEATURES = 0, ROW_BLOCKS = 0 };
 enum { EPILOGUE_store, EPILOGUE_add, EPILOGUE_swiglu, EPILOGUE = EPILOGUE_store };
 enum { WEIGHT_bf16, WEIGHT = WEIGHT_bf16 };
 enum { PAIR_chosen, PAIR_none, PAIR_rows, PAIR_weights, PAIR = PAIR_chosen };
@@ -40,23 +42,30 @@ constexpr gemm_sharing SHARING =
     PAIR == PAIR_weights || ROWS > 256 || (PAIR == PAIR_chosen && FEW) ? SHARE_WEIGHTS
     : PAIR == PAIR_rows                                                ? SHARE_ROWS
                                                                        : SHARE_NOTHING;
-constexpr int OWN_ROWS = SHARING == SHARE_WEIGHTS ? ROWS / 2 : ROWS, SUMS = OWN_ROWS / 2;
-constexpr int UNIT = SHARING == SHARE_WEIGHTS && 4 % T == 0 ? 4 / T : 1; /* groups at a time */
+/* 512 rows may be halves for a pair each, of the same features, where all four blocks of each are on the machine at once.
+ * Long sums with 128 features were faster by pairs with 64. */
+constexpr bool fits_twice(int features) {
+    return features / 16 % T == 0 && (shape::TILES * 16 + features - 1) / features * 4 <= SMS;
+}
+constexpr int SPREAD = fits_twice(64) ? 64 : fits_twice(128) ? (K > 8192 ? 0 : 128) : fits_twice(192) ? 192 : 0;
+constexpr bool SPREADS = PAIR == PAIR_chosen && ROWS == 512 && FEATURES + ROW_BLOCKS == 0 && SPREAD > 0;
+constexpr int BLOCKS = SPREADS ? 2 : ROW_BLOCKS ? ROW_BLOCKS : 1, OF_CTA = SPREADS ? SPREAD : FEATURES;
+constexpr int OWN_ROWS = SHARING == SHARE_WEIGHTS ? ROWS / 2 / BLOCKS : ROWS, SUMS = OWN_ROWS / 2;
+constexpr int UNIT = OF_CTA ? OF_CTA / 16 / T : SHARING == SHARE_WEIGHTS && 4 % T == 0 ? 4 / T : 1; /* groups */
 /* A warpgroup takes four tiles, one a warp; a warp without one repeats the last and writes nothing. */
-constexpr int TILES = UNIT * T, WARPS = (TILES + 3) / 4 * 4, HELPERS = OWN_ROWS > 128 && WARPS > 4 ? 4 : 2;
-constexpr int THREADS = 32 * (WARPS + HELPERS); /* registers move between whole warpgroups */
-using ring = gemm_pair_ring<shape, UNIT, OWN_ROWS, WARPS, SHARING>;
+constexpr int TILES = UNIT * T, WARPS = (TILES + 3) / 4 * 4;
+/* Registers that one which multiplies takes from the helpers, where its share is not enough; they move between whole
+ * warpgroups. */
+constexpr int REGISTERS = WARPS > 8 ? 160 : OWN_ROWS > 128 && WARPS > 4 ? 232 : 0, HELPERS = REGISTERS ? 4 : 2;
+constexpr int THREADS = 32 * (WARPS + HELPERS);
+using ring = gemm_pair_ring<shape, UNIT, OWN_ROWS, WARPS, SHARING, BLOCKS>;
 static_assert(WEIGHT == WEIGHT_bf16 && !(HAS_BIAS && EPILOGUE == EPILOGUE_swiglu), "no such kernel");
 /* Steps of one batch of wgmmas: what a batch costs beside its steps is shared by them. Weights wait in registers, three
  * batches at a time. */
 constexpr int STEPS = ring::R_BLOCKS * 4, BATCHES = shape::BLOCKS * 4 / STEPS;
 constexpr int W_BATCHES = ring::W_BLOCKS * 4 / STEPS; /* batches of a weight stage */
-using output = gemm_out<N,
-                        EPILOGUE == EPILOGUE_add      ? GEMM_ADD
-                        : EPILOGUE == EPILOGUE_swiglu ? GEMM_SWIGLU
-                        : OUT_BF16                    ? GEMM_STORE_BF16
-                                                      : GEMM_STORE,
-                        HAS_BIAS != 0>;
+constexpr gemm_kind KIND = gemm_kind_of(EPILOGUE == EPILOGUE_add, EPILOGUE == EPILOGUE_swiglu, OUT_BF16 != 0);
+using output = gemm_out<N, KIND, HAS_BIAS != 0>;
 
 extern "C" __device__ const sf_cuda_launch KERNEL_LAUNCH = {
     ring::grid(SMS), THREADS, ring::SHARED, 1, ring::CLUSTER, 0, 0};
@@ -146,13 +155,13 @@ __device__ __forceinline__ void multiply(const ring &r, cursor &p, float (&d)[SU
 __device__ __forceinline__ void consume(const ring &r, const output &out) {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, tile = warp < TILES ? warp : TILES - 1;
     cursor p;
-    for (int at = r.first(); at < ring::UNITS; at += r.step()) {
+    for (int at = r.first(); at < ring::PIECES; at += r.step()) {
         float d[SUMS];
 #pragma unroll
         for (int i = 0; i < SUMS; i++) d[i] = 0.0f;
         multiply(r, p, d, tile, lane);
         if (warp >= TILES || !r.owned(at, tile / T)) continue;
-        const int global = r.group(at, tile / T) * T + tile % T, row = r.first_row() + lane % 4 * 2;
+        const int global = r.group(at, tile / T) * T + tile % T, row = r.first_row(at) + lane % 4 * 2;
         const float2 bias = out.biases(global, lane);
         constexpr int AT_ONCE = OWN_ROWS < 64 ? OWN_ROWS / 8 : 8;
 #pragma unroll
@@ -171,14 +180,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) KERNEL_NAME(sf_cuda_arg
     r.init(shared);
     pass_release();
     if (threadIdx.x >= WARPS * 32) {
-        if constexpr (HELPERS == 4) registers_lower<40>();
+        if constexpr (REGISTERS > 0) registers_lower<32>();
         if (threadIdx.x == WARPS * 32) r.stream_weights((const char *)a.weight);
         if (threadIdx.x == WARPS * 32 + 32) {
             pass_wait();
             r.stream_rows((const char *)a.extra);
         }
     } else {
-        if constexpr (HELPERS == 4) registers_raise<232>();
+        if constexpr (REGISTERS > 0) registers_raise<REGISTERS>();
         pass_wait();
         const int rows = LOGIT_ROWS ? a.block->n_logits : a.block->rows;
         consume(r, output{a.out, a.bias, rows < ROWS ? rows : ROWS});

@@ -46,12 +46,8 @@ constexpr int BOX_ROWS = ROWS / CLUSTER, MAP = sf_cuda_map_at(BOX_ROWS);
 static_assert(WEIGHT == WEIGHT_bf16 && !(HAS_BIAS && EPILOGUE == EPILOGUE_swiglu), "no such kernel");
 using format = weight_bf16;
 using shape = weight_shape<format, N, K, T>;
-using output = gemm_out<N,
-                        EPILOGUE == EPILOGUE_add      ? GEMM_ADD
-                        : EPILOGUE == EPILOGUE_swiglu ? GEMM_SWIGLU
-                        : OUT_BF16                    ? GEMM_STORE_BF16
-                                                      : GEMM_STORE,
-                        HAS_BIAS != 0>;
+constexpr gemm_kind KIND = gemm_kind_of(EPILOGUE == EPILOGUE_add, EPILOGUE == EPILOGUE_swiglu, OUT_BF16 != 0);
+using output = gemm_out<N, KIND, HAS_BIAS != 0>;
 static_assert(shape::BLOCKS > 3, "k is too short");
 /* Feature tiles, whole clusters of them. */
 constexpr int COLUMNS = (shape::TILES + WIDTH / 16 * CLUSTER - 1) / (WIDTH / 16 * CLUSTER);
@@ -152,9 +148,6 @@ struct weight_place {
 
 /* Blocks of a tile past the last whole turn of the four that a warp holds. */
 constexpr int LEFT = shape::BLOCKS % 4, WHOLE = shape::BLOCKS - LEFT;
-/* Two left over would ask for a swap of registers that are all in use: the next tile's weights then come while the sums
- * are written. */
-constexpr bool SWAPPED = LEFT == 2;
 
 __device__ __forceinline__ void load_first(uint4 (&a)[4][4], const char *from, int lane) {
 #pragma unroll
@@ -174,7 +167,7 @@ __device__ __forceinline__ void block_step(cursor &p, float (&d)[SUMS], const ui
         wgmma_commit();
         if (q > 0) continue;
         wgmma_wait<1>(); /* the block before is done: what it read may be written */
-        if (!SWAPPED || block + 3 < shape::BLOCKS) load_block(next, from, lane);
+        load_block(next, from, lane);
     }
     p.release(lane);
     p.held = p.x.stage;
@@ -194,15 +187,8 @@ __device__ __forceinline__ void multiply(cursor &p, float (&d)[SUMS], uint4 (&a)
     wgmma_wait<0>();
     p.release(lane);
     p.held = -1;
-    if constexpr (SWAPPED) {
-        load_first(a, w.following, lane);
-    } else if constexpr (LEFT > 0) {
-        uint4 turned[3][4];
-#pragma unroll
-        for (int i = 0; i < 12; i++) turned[i / 4][i % 4] = a[(i / 4 + LEFT) % 4][i % 4];
-#pragma unroll
-        for (int i = 0; i < 12; i++) a[i / 4][i % 4] = turned[i / 4][i % 4];
-    }
+    /* They came to other registers, and a swap would ask for more: they come again while the sums are written. */
+    if constexpr (LEFT > 0) load_first(a, w.following, lane);
 }
 
 __device__ __forceinline__ void consume(unsigned base, const char *packed, const tiles &t,

@@ -7,6 +7,10 @@
 
 enum gemm_kind { GEMM_STORE, GEMM_STORE_BF16, GEMM_ADD, GEMM_SWIGLU };
 
+constexpr gemm_kind gemm_kind_of(bool add, bool swiglu, bool bf16) {
+    return add ? GEMM_ADD : swiglu ? GEMM_SWIGLU : bf16 ? GEMM_STORE_BF16 : GEMM_STORE;
+}
+
 /* silu(g) * u = g / (1 + exp(-g)) * u, by the hardware's functions: their error is far below a bf16's. */
 __device__ __forceinline__ float swiglu(float g, float u) {
     float share;

@@ -18,11 +18,12 @@ constexpr int even_share(int pieces, int blocks) {
     return (pieces + turns - 1) / turns;
 }
 
-/* UNIT: groups of tiles a CTA takes at a time. ROWS: of a CTA. WARPS: consumers. */
-template <class SHAPE, int UNIT, int ROWS, int WARPS, gemm_sharing SHARING> struct gemm_pair_ring {
+/* UNIT: groups of tiles a CTA takes at a time. ROWS: of a CTA. WARPS: consumers. ROW_BLOCKS: pairs that have the same
+ * features and rows of their own, where pairs share weights. */
+template <class SHAPE, int UNIT, int ROWS, int WARPS, gemm_sharing SHARING, int ROW_BLOCKS> struct gemm_pair_ring {
     static constexpr int CLUSTER = SHARING == SHARE_NOTHING ? 1 : 2;
     static constexpr int W_SHARERS = SHARING == SHARE_WEIGHTS ? 2 : 1, R_SHARERS = SHARING == SHARE_ROWS ? 2 : 1;
-    static constexpr int UNITS = (SHAPE::GROUPS + UNIT - 1) / UNIT;
+    static constexpr int UNITS = (SHAPE::GROUPS + UNIT - 1) / UNIT, PIECES = UNITS * ROW_BLOCKS;
     /* k blocks of a weight stage: as many as divide all and make at most 16 KiB */
     static constexpr int weight_blocks() {
         int best = 1;
@@ -45,13 +46,13 @@ template <class SHAPE, int UNIT, int ROWS, int WARPS, gemm_sharing SHARING> stru
     static constexpr int BOX_ROWS = ROWS / R_SHARERS, MAP = sf_cuda_map_at(BOX_ROWS);
     static_assert(W_STAGES >= 2 && SHARED <= 232448, "the rings do not fit");
     static_assert(BOX_ROWS % 8 == 0 && BOX_ROWS <= 256, "a box is whole swizzle groups");
-    static_assert(W_SHARERS == 1 || UNIT == 1 || UNIT % 2 == 0, "each CTA loads half of a stage");
+    static_assert(W_SHARERS == 2 || ROW_BLOCKS == 1, "one pair has all rows");
 
     unsigned base; /* rows, weights, barriers */
 
     /* Blocks of a launch. */
     static constexpr int grid(int sms) {
-        if (SHARING == SHARE_WEIGHTS) return 2 * even_share(UNITS, sms / 2);
+        if (SHARING == SHARE_WEIGHTS) return 2 * even_share(PIECES, sms / 2);
         return (even_share(UNITS, sms / CLUSTER * CLUSTER) + CLUSTER - 1) / CLUSTER * CLUSTER;
     }
 
@@ -65,8 +66,10 @@ template <class SHAPE, int UNIT, int ROWS, int WARPS, gemm_sharing SHARING> stru
     __device__ __forceinline__ unsigned r_empty(int stage) const { return w_full(2 * W_STAGES + R_STAGES + stage); }
 
     static __device__ __forceinline__ int rank() { return CLUSTER > 1 ? (int)cluster_rank() : 0; }
-    /* The first of the pass's rows that this CTA has. */
-    static __device__ __forceinline__ int first_row() { return SHARING == SHARE_WEIGHTS ? rank() * ROWS : 0; }
+    /* The first of the pass's rows that this CTA has of a piece. */
+    static __device__ __forceinline__ int first_row(int at) {
+        return SHARING == SHARE_WEIGHTS ? (at % ROW_BLOCKS * 2 + rank()) * ROWS : 0;
+    }
     /* All threads; the barriers are ready when it returns. */
     __device__ __forceinline__ void init(const void *shared) {
         base = (smem_at(shared) + 1023) & ~1023u;
@@ -84,12 +87,13 @@ template <class SHAPE, int UNIT, int ROWS, int WARPS, gemm_sharing SHARING> stru
         if (CLUSTER > 1) cluster_sync();
         else __syncthreads();
     }
-    /* Units in turn; a pair that shares weights has the same. Its partner's may be past the last: it takes part. */
+    /* Pieces in turn, units times row blocks; a pair that shares weights has the same. Its partner's may be past the
+     * last: it takes part. */
     __device__ __forceinline__ int first() const { return (int)blockIdx.x / CLUSTER * R_SHARERS; }
     __device__ __forceinline__ int step() const { return (int)gridDim.x / W_SHARERS; }
-    /* Group u of the unit; past the last it is the last again, and not owned. */
+    /* Group u of the piece's unit; past the last it is the last again, and not owned. */
     __device__ __forceinline__ int group_past(int at, int u) const {
-        return (SHARING == SHARE_ROWS ? at + rank() : at) * UNIT + u;
+        return (SHARING == SHARE_ROWS ? at + rank() : at / ROW_BLOCKS) * UNIT + u;
     }
     __device__ __forceinline__ int group(int at, int u) const {
         const int g = group_past(at, u);
@@ -102,7 +106,7 @@ template <class SHAPE, int UNIT, int ROWS, int WARPS, gemm_sharing SHARING> stru
         const unsigned long long policy = policy_evict_first();
         ring_place<W_STAGES> p;
         int filled = 0;
-        for (int at = first(); at < UNITS; at += step())
+        for (int at = first(); at < PIECES; at += step())
             for (int c = 0; c < SHAPE::BLOCKS / W_BLOCKS; c++, p.next(), filled++) {
                 if (filled >= W_STAGES) mbar_wait(w_empty(p.stage), p.turn ^ 1);
                 mbar_expect(w_full(p.stage), W_STAGE);
@@ -116,11 +120,11 @@ template <class SHAPE, int UNIT, int ROWS, int WARPS, gemm_sharing SHARING> stru
         fence_async();
         ring_place<R_STAGES> p;
         int filled = 0;
-        for (int at = first(); at < UNITS; at += step())
+        for (int at = first(); at < PIECES; at += step())
             for (int b = 0; b < SHAPE::BLOCKS; b += R_BLOCKS, p.next(), filled++) {
                 if (filled >= R_STAGES) mbar_wait(r_empty(p.stage), p.turn ^ 1);
                 mbar_expect(r_full(p.stage), R_STAGE);
-                for (int i = 0; i < R_BLOCKS; i++) load_block(map, p.stage, i, b + i);
+                for (int i = 0; i < R_BLOCKS; i++) load_block(map, at, p.stage, i, b + i);
             }
     }
     /* All lanes of a consumer warp: a stage to every CTA that loads into it. */
@@ -139,20 +143,20 @@ template <class SHAPE, int UNIT, int ROWS, int WARPS, gemm_sharing SHARING> stru
         else mbar_arrive_at(bar, lane);
     }
     __device__ __forceinline__ void load_stage(const char *from, int at, int stage, unsigned long long policy) const {
-        constexpr int OWN = UNIT / W_SHARERS > 0 ? UNIT / W_SHARERS : 1; /* groups this CTA loads */
-        constexpr int BYTES = UNIT < W_SHARERS ? RUN / W_SHARERS : RUN;
+        /* of a pair, each loads half: of the groups, or of every group */
+        constexpr bool HALVES = W_SHARERS == 2 && UNIT % 2;
+        constexpr int OWN = W_SHARERS == 1 || HALVES ? UNIT : UNIT / 2, BYTES = HALVES ? RUN / 2 : RUN;
         for (int i = 0; i < OWN; i++) {
-            const int u = UNIT < W_SHARERS || W_SHARERS == 1 ? i : rank() * OWN + i;
-            const int skip = UNIT < W_SHARERS ? rank() * BYTES : 0;
+            const int u = OWN == UNIT ? i : rank() * OWN + i, skip = HALVES ? rank() * BYTES : 0;
             const char *source = from + (size_t)group(at, u) * SHAPE::BLOCKS * SHAPE::BLOCK + skip;
             const unsigned to = weights(stage) + u * RUN + skip;
             if (W_SHARERS == 1) bulk_stream(to, source, BYTES, w_full(stage), policy);
             else bulk_stream_to(to, source, BYTES, w_full(stage), policy, 3);
         }
     }
-    __device__ __forceinline__ void load_block(const char *map, int stage, int i, int block) const {
+    __device__ __forceinline__ void load_block(const char *map, int at, int stage, int i, int block) const {
         const unsigned to = rows(stage) + i * ROWS * 128;
-        if (R_SHARERS == 1) tensor_load(to, map, block * 64, first_row(), r_full(stage));
+        if (R_SHARERS == 1) tensor_load(to, map, block * 64, first_row(at), r_full(stage));
         else tensor_load_to(to + rank() * BOX_ROWS * 128, map, block * 64, rank() * BOX_ROWS, r_full(stage), 3);
     }
 };
