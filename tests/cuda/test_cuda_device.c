@@ -233,7 +233,8 @@ static void random_weights_are_drawn_on_the_gpu_as_on_the_host(void **state) {
     sf_pool_destroy(pool);
     for (int slot = 0; slot < plan.n_weights; slot++) {
         const sf_weight_desc *w = &plan.weights[slot];
-        const size_t bytes = w->format == SF_W_F32 ? sizeof(float) * HIDDEN : (size_t)w->n * HIDDEN * 2;
+        const size_t steps = (size_t)sf_wmma_steps(HIDDEN); /* of 16 columns, padded */
+        const size_t bytes = w->format == SF_W_F32 ? sizeof(float) * HIDDEN : (size_t)w->n * steps * 16 * 2;
         for (int layer = 0; layer < (w->per_layer ? LAYERS : 1); layer++) {
             const size_t at = sf_weights_offset(loaded, slot, layer);
             assert_memory_equal((const char *)(uintptr_t)device->weights + at,
