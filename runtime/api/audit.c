@@ -41,15 +41,15 @@ static sf_code check_choices(const sf_api_request *req, const json_t *answer, sf
 
 sf_code sf_api_audit_read(const sf_api_model *m, json_t *body, sf_api_request *out, json_t **answer,
                           sf_api_error *err) {
-    json_t *request;
+    json_t *request, *said; /* both the body's */
     SF_TRY(part(body, "request", &request, err));
-    SF_TRY(part(body, "answer", answer, err));
+    SF_TRY(part(body, "answer", &said, err));
     SF_TRY(sf_api_request_read(m, SF_API_RUN, request, out, err));
     SF_TRY(sf_api_request_prompts(m, out, err));
     out->params.deterministic = true;
     out->stream = false;
-    SF_TRY(check_choices(out, *answer, err));
-    json_incref(*answer);
+    SF_TRY(check_choices(out, said, err));
+    *answer = json_incref(said);
     return SF_OK;
 }
 
