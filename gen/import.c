@@ -119,7 +119,7 @@ static sf_code io_error(const char *path, sf_err *err) {
 /* A file that is there may hold somebody's work. */
 static sf_code compare(const char *path, const sf_buf *text, sf_err *err) {
     sf_buf old = {0};
-    sf_code rc = sf_buf_read_file(&old, path, SF_YAML_MAX_BYTES, err);
+    sf_code rc = sf_buf_read_regular(&old, path, SF_YAML_MAX_BYTES, err);
     bool same = rc == SF_OK && old.len == text->len && memcmp(old.data, text->data, old.len) == 0;
     sf_buf_fini(&old);
     if (rc != SF_OK || same) return rc;

@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #define GENERATION     "generation_config.json"
 #define GENERATION_MAX ((size_t)1 << 20)
@@ -38,8 +38,9 @@ static sf_code read_generation(sf_arena *a, const char *dir, sf_model_desc *m, s
     sf_err why = {0};
     json_error_t at = {0};
     if (!path) return sf_arena_full(err);
-    if (access(path, F_OK) != 0) return SF_OK;
-    sf_code rc = sf_buf_read_file(&text, path, GENERATION_MAX, &why);
+    struct stat st;
+    if (lstat(path, &st) != 0) return SF_OK; /* a link to nothing is not absent */
+    sf_code rc = sf_buf_read_regular(&text, path, GENERATION_MAX, &why);
     if (rc != SF_OK) {
         sf_buf_fini(&text);
         return FAIL(dir, rc, GENERATION ": %s", why.msg);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 void sf_buf_fini(sf_buf *b) {
     free(b->data);
@@ -73,4 +74,12 @@ done:
         b->data[start] = 0;
     }
     return rc;
+}
+
+sf_code sf_buf_read_regular(sf_buf *b, const char *path, size_t max_bytes, sf_err *err) {
+    struct stat st;
+    /* asked first, as opening a FIFO waits; a directory is named as such by the read */
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+        return SF_FAIL_AT(err, SF_IO, ((sf_loc){path, 0, 0}), "not a regular file");
+    return sf_buf_read_file(b, path, max_bytes, err);
 }

@@ -18,4 +18,8 @@ SF_CHECKED sf_code sf_buf_printf(sf_buf *b, sf_err *err, const char *fmt, ...)
 /* Reads a whole file (at most max_bytes; more is SF_FULL) into b, appended. Errors name the path. */
 SF_CHECKED sf_code sf_buf_read_file(sf_buf *b, const char *path, size_t max_bytes, sf_err *err);
 
+/* The same, and what is no regular file is refused: a FIFO among a checkpoint's files must not be waited for.
+ */
+SF_CHECKED sf_code sf_buf_read_regular(sf_buf *b, const char *path, size_t max_bytes, sf_err *err);
+
 #endif

@@ -58,7 +58,7 @@ sf_code sf_hf_config_open(const char *checkpoint, sf_hf_config **out, sf_err *er
     sf_err why = {0};
     char *path = config_path(checkpoint);
     if (!path) return SF_FAIL_AT(err, SF_NOMEM, at, "no memory");
-    sf_code rc = sf_buf_read_file(&text, path, CONFIG_MAX, &why);
+    sf_code rc = sf_buf_read_regular(&text, path, CONFIG_MAX, &why);
     if (rc != SF_OK) {
         rc = SF_FAIL_AT(err, rc, at, "config.json: %s", why.msg);
     } else {

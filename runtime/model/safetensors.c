@@ -160,7 +160,7 @@ static sf_code read_index(sf_safetensors *s, json_t **out, sf_err *err) {
     sf_buf text = {0};
     sf_err why = {0};
     if (print_to(&path, s->path, "/", INDEX) != SF_OK) return no_memory(s->path, err);
-    sf_code rc = sf_buf_read_file(&text, path, SF_ST_INDEX_MAX, &why);
+    sf_code rc = sf_buf_read_regular(&text, path, SF_ST_INDEX_MAX, &why);
     if (rc != SF_OK) rc = SF_ST_FAIL(&at, rc, "%s", why.msg);
     if (rc == SF_OK) rc = sf_st_parse_json(&at, text.data ? text.data : "", text.len, out, err);
     sf_buf_fini(&text);

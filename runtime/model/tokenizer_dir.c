@@ -3,13 +3,19 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 enum { MAX_JSON = 1 << 28, MAX_TEMPLATE = 1 << 20 };
 
 static sf_code join(const char *dir, const char *name, sf_buf *path, sf_err *err) {
     path->len = 0;
     return sf_buf_printf(path, err, "%s/%s", dir, name);
+}
+
+/* A link to nothing is there: half a download, no file that was left out. */
+static bool is_there(const char *path) {
+    struct stat st;
+    return lstat(path, &st) == 0;
 }
 
 /* *out stays NULL where an optional file is absent. Messages name directory and file: the path built here
@@ -20,8 +26,8 @@ static sf_code load(const char *dir, const char *name, bool optional, json_t **o
     json_error_t at = {0};
     sf_code rc = join(dir, name, &path, err);
     if (rc != SF_OK) goto done;
-    if (optional && access(path.data, F_OK) != 0) goto done;
-    rc = sf_buf_read_file(&text, path.data, MAX_JSON, &why);
+    if (optional && !is_there(path.data)) goto done;
+    rc = sf_buf_read_regular(&text, path.data, MAX_JSON, &why);
     if (rc != SF_OK) {
         rc = SF_FAIL_AT(err, rc, ((sf_loc){dir, 0, 0}), "%s: %.200s", name, why.msg);
         goto done;
@@ -55,11 +61,15 @@ static sf_code read_template(const char *dir, const json_t *config, sf_buf *out,
     sf_buf path = {0};
     sf_err why = {0};
     sf_code rc = join(dir, name, &path, err);
-    if (rc == SF_OK && access(path.data, F_OK) == 0) {
-        rc = sf_buf_read_file(out, path.data, MAX_TEMPLATE, &why);
+    if (rc == SF_OK && is_there(path.data)) {
+        rc = sf_buf_read_regular(out, path.data, MAX_TEMPLATE, &why);
         if (rc != SF_OK) rc = SF_FAIL_AT(err, rc, ((sf_loc){dir, 0, 0}), "%s: %.200s", name, why.msg);
     } else if (rc == SF_OK) {
-        const json_t *v = template_of(config);
+        const json_t *said = json_object_get(config, "chat_template"), *v = template_of(config);
+        if (said && !json_is_null(said) && !json_is_string(said) && !json_is_array(said))
+            rc =
+                SF_FAIL_AT(err, SF_FORMAT, ((sf_loc){dir, 0, 0}),
+                           "tokenizer_config.json: chat_template is neither a text nor a list of named ones");
         if (json_is_string(v)) rc = sf_buf_append(out, json_string_value(v), json_string_length(v), err);
     }
     sf_buf_fini(&path);

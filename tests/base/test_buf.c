@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -116,6 +117,30 @@ static void a_missing_file_is_named(void **state) {
     sf_buf_fini(&b);
 }
 
+static void only_regular_files_are_read_where_asked(void **state) {
+    (void)state;
+    char path[64];
+    sf_buf b = {0};
+    sf_err err = {0};
+    make_file(path, 10);
+    assert_int_equal(sf_buf_read_regular(&b, path, 10, NULL), SF_OK);
+    assert_int_equal(b.len, 10);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    alarm(10); /* waiting for a writer is the failure */
+    assert_int_equal(sf_buf_read_regular(&b, path, 10, &err), SF_IO);
+    alarm(0);
+    assert_string_equal(err.msg, "not a regular file");
+    assert_string_equal(err.user.file, path);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(sf_buf_read_regular(&b, path, 10, &err), SF_IO);
+    assert_string_equal(err.msg, "No such file or directory");
+    assert_int_equal(sf_buf_read_regular(&b, "/tmp", 10, &err), SF_IO);
+    assert_string_equal(err.msg, "Is a directory");
+    assert_int_equal(b.len, 10);
+    sf_buf_fini(&b);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(appended_bytes_stay_terminated),
@@ -126,6 +151,7 @@ int main(void) {
         cmocka_unit_test(a_file_is_read_whole_and_appended),
         cmocka_unit_test(a_file_over_the_limit_is_refused_and_leaves_the_buffer),
         cmocka_unit_test(a_missing_file_is_named),
+        cmocka_unit_test(only_regular_files_are_read_where_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

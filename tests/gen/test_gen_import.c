@@ -336,6 +336,29 @@ static void what_a_directory_says_wrong_is_refused_by_file(void **state) {
     refused(dir, SF_IO, ": config.json: No such file or directory");
 }
 
+/* A model hub's cache is links into a store: one that leads nowhere is half a download, no absent file. */
+static void links_to_nothing_and_pipes_are_refused(void **state) {
+    (void)state;
+    static const char *const names[] = {"config.json", "tokenizer.json", "generation_config.json",
+                                        "tokenizer_config.json"};
+    char text[96];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        (void)checkpoint(LLAMA "}", NULL);
+        const char *path = at(names[i]);
+        unlink(path);
+        assert_int_equal(symlink("nowhere", path), 0);
+        snprintf(text, sizeof text, ": %s: No such file or directory", names[i]);
+        refused(dir, SF_IO, text);
+        assert_int_equal(unlink(path), 0);
+        assert_int_equal(mkfifo(path, 0600), 0);
+        snprintf(text, sizeof text, ": %s: not a regular file", names[i]);
+        alarm(10); /* waiting for a writer is the failure */
+        refused(dir, SF_IO, text);
+        alarm(0);
+        assert_int_equal(unlink(path), 0);
+    }
+}
+
 static void a_tokenizer_larger_than_the_vocabulary_is_refused(void **state) {
     (void)state;
     static const char config[] = "{\"model_type\":\"llama\",\"vocab_size\":5,\"hidden_size\":64,"
@@ -421,6 +444,7 @@ int main(void) {
         cmocka_unit_test(a_directory_becomes_a_model),
         cmocka_unit_test(a_directory_of_qwen3_with_yarn_becomes_a_model),
         cmocka_unit_test(what_a_directory_says_wrong_is_refused_by_file),
+        cmocka_unit_test(links_to_nothing_and_pipes_are_refused),
         cmocka_unit_test(a_tokenizer_larger_than_the_vocabulary_is_refused),
         cmocka_unit_test(figures_that_the_generator_refuses_are_refused),
         cmocka_unit_test(paths_are_checked),
