@@ -18,7 +18,8 @@ static sf_code read_kind(const sf_hf_config *c, const json_t *map, const char *i
                           inside, inside, now, old);
     }
     *kind = now ? now : old ? old : "default";
-    return SF_OK;
+    if (now || old || !sf_hf_value(map, "factor")) return SF_OK;
+    return SF_HF_FAIL(c, SF_FORMAT, "key %srope_type is missing, and %sfactor is there", inside, inside);
 }
 
 static sf_code read_llama3(sf_hf_config *c, const json_t *map, const char *inside, sf_err *err) {

@@ -218,6 +218,8 @@ static void rope_that_disagrees_is_refused(void **state) {
             "keys rope_theta and rope_parameters.rope_theta are 1000 and 2000, expected the same");
     refused("{\"rope_scaling\":{},\"rope_parameters\":{}}", SF_FORMAT,
             "keys rope_scaling and rope_parameters are both there");
+    refused("{\"rope_scaling\":{\"factor\":2}}", SF_FORMAT,
+            "key rope_scaling.rope_type is missing, and rope_scaling.factor is there");
     refused("{\"rope_scaling\":2}", SF_FORMAT, "key rope_scaling is no object");
     refused("{\"rope_parameters\":[]}", SF_FORMAT, "key rope_parameters is no object");
     refused("{\"rope_scaling\":{\"type\":\"llama3\",\"factor\":8}}", SF_FORMAT,
