@@ -202,10 +202,13 @@ static sf_code find_id(sf_tokenizer_json *r, const lists *l, const char *name, c
     return SF_FAIL_AT(r->err, SF_FORMAT, r->at, "%s is '%.60s', which is no token", what, name);
 }
 
-/* tokenizer_config.json spells a token as a text, or an object with its content. */
-static const char *named(const json_t *config, const char *key) {
+/* tokenizer_config.json spells a token as a text, or an object with its content. *out is NULL if there is
+ * none. */
+static sf_code named(sf_tokenizer_json *r, const json_t *config, const char *key, const char **out) {
     const json_t *v = json_object_get(config, key);
-    return json_string_value(json_is_object(v) ? json_object_get(v, "content") : v);
+    *out = json_string_value(json_is_object(v) ? json_object_get(v, "content") : v);
+    if (*out || !v || json_is_null(v)) return SF_OK;
+    return SF_FAIL_AT(r->err, SF_FORMAT, r->at, "tokenizer_config.json: %s is no text", key);
 }
 
 static sf_code read_unk(sf_tokenizer_json *r, const json_t *root, const lists *l) {
@@ -222,9 +225,11 @@ static sf_code read_unk(sf_tokenizer_json *r, const json_t *root, const lists *l
 }
 
 static sf_code read_special_ids(sf_tokenizer_json *r, const json_t *config, const lists *l) {
-    const char *bos = named(config, "bos_token"), *eos = named(config, "eos_token");
+    const char *bos = NULL, *eos = NULL;
     const json_t *add = json_object_get(config, "add_bos_token"),
                  *add_eos = json_object_get(config, "add_eos_token");
+    SF_TRY(named(r, config, "bos_token", &bos));
+    SF_TRY(named(r, config, "eos_token", &eos));
     if (r->bos_name)
         SF_TRY(find_id(r, l, r->bos_name, "tokenizer.json: post_processor's first token", &r->parts.bos));
     if (bos) {

@@ -468,7 +468,18 @@ static void a_directory_gives_tokenizer_special_ids_and_chat_template(void **sta
     assert_string_equal(chat.data, "{{y}}");
     sf_tokenizer_close(t);
     t = NULL;
+    char link[200];
+    snprintf(link, sizeof link, "%s/chat_template.jinja", dir);
+    assert_int_equal(unlink(link), 0);
+    assert_int_equal(symlink("nowhere", link), 0); /* half a download */
+    assert_int_equal(sf_tokenizer_open_dir(dir, &t, &chat, &err), SF_IO);
+    assert_string_equal(err.msg, "chat_template.jinja: No such file or directory");
+    assert_int_equal(unlink(link), 0);
     static const char *const bad[][2] = {{"{\"bos_token\":\"<q>\"}", "bos_token is '<q>'"},
+                                         {"{\"bos_token\":5}", "bos_token is no text"},
+                                         {"{\"eos_token\":{\"content\":[]}}", "eos_token is no text"},
+                                         {"{\"chat_template\":5}", "chat_template is neither"},
+                                         {"{\"chat_template\":{}}", "chat_template is neither"},
                                          {"{\"add_bos_token\":true}", "no bos_token"},
                                          {"{\"add_bos_token\":1}", "add_bos_token is no boolean"},
                                          {"{\"add_eos_token\":true}", "add_eos_token is true"},
