@@ -1,4 +1,5 @@
-/* A completion or chat from its body to the end of its answer. */
+/* A completion, chat or audit from its body to the end of its answer. */
+#include "serve/http_priv.h"
 #include "serve/serve_priv.h"
 
 #include "api/audit.h"
@@ -28,12 +29,10 @@ void sf_call_drop(sf_call *c) {
     free(c);
 }
 
-enum { AUDIT = 0 }; /* beside SF_API_COMPLETION and SF_API_CHAT */
-
 static void call_free(sf_call *c) {
     sf_server *s = c->server;
     sf_call_drop(c);
-    sf_server_look(s);
+    sf_server_try_stop(s);
 }
 
 static void cancel_all(sf_call *c) {
@@ -96,13 +95,13 @@ static sf_code submit(sf_call *c, sf_api_error *err) {
     return SF_OK;
 }
 
-static sf_code read_call(sf_call *c, unsigned kind, json_t *body, sf_api_error *err) {
+static sf_code read_call(sf_call *c, json_t *body, sf_api_error *err) {
     const sf_api_model *m = c->server->model;
-    if (kind == AUDIT) {
+    if (c->kind == SF_CALL_AUDIT) {
         SF_TRY(sf_api_audit_read(m, body, &c->api, &c->answer, err));
         return create_jobs(c, err);
     }
-    SF_TRY(sf_api_request_read(m, kind, body, &c->api, err));
+    SF_TRY(sf_api_request_read(m, (unsigned)c->kind, body, &c->api, err));
     SF_TRY(check_model(c, err));
     SF_TRY(sf_api_request_prompts(m, &c->api, err));
     if (c->api.ignored)
@@ -110,13 +109,14 @@ static sf_code read_call(sf_call *c, unsigned kind, json_t *body, sf_api_error *
     return create_jobs(c, err);
 }
 
-static sf_call *call_create(sf_server *s, struct evhttp_request *req, const char *prefix) {
+static sf_call *call_create(sf_server *s, struct evhttp_request *req, sf_call_kind kind, const char *prefix) {
     sf_conn *conn = sf_conn_of(s, req);
     sf_call *c = conn ? calloc(1, sizeof *c) : NULL;
     if (!c) return NULL;
     c->server = s;
     c->req = req;
     c->conn = conn;
+    c->kind = kind;
     c->created = (int64_t)time(NULL);
     c->arrived_s = sf_now_s();
     sf_new_id(prefix, c->id);
@@ -127,10 +127,10 @@ static sf_call *call_create(sf_server *s, struct evhttp_request *req, const char
     return c;
 }
 
-static void begin(sf_server *s, struct evhttp_request *req, unsigned kind, const char *prefix) {
+static void begin(sf_server *s, struct evhttp_request *req, sf_call_kind kind, const char *prefix) {
     json_t *body = NULL;
     sf_api_error err;
-    sf_call *c = call_create(s, req, prefix);
+    sf_call *c = call_create(s, req, kind, prefix);
     if (!c) {
         (void)sf_api_nomem(&err);
         sf_http_error(s, req, &err);
@@ -142,7 +142,7 @@ static void begin(sf_server *s, struct evhttp_request *req, unsigned kind, const
         call_free(c);
         return;
     }
-    sf_code rc = read_call(c, kind, body, &err);
+    sf_code rc = read_call(c, body, &err);
     json_decref(body);
     if (rc == SF_OK) rc = submit(c, &err);
     if (rc != SF_OK) {
@@ -158,15 +158,15 @@ static void begin(sf_server *s, struct evhttp_request *req, unsigned kind, const
 }
 
 void sf_handle_completions(sf_server *s, struct evhttp_request *req) {
-    begin(s, req, SF_API_COMPLETION, "cmpl-");
+    begin(s, req, SF_CALL_COMPLETION, "cmpl-");
 }
 
 void sf_handle_chat(sf_server *s, struct evhttp_request *req) {
-    begin(s, req, SF_API_CHAT, "chatcmpl-");
+    begin(s, req, SF_CALL_CHAT, "chatcmpl-");
 }
 
 void sf_handle_audit(sf_server *s, struct evhttp_request *req) {
-    begin(s, req, AUDIT, "audit-");
+    begin(s, req, SF_CALL_AUDIT, "audit-");
 }
 
 /* ---- end ---- */

@@ -39,13 +39,12 @@ json_t *sf_form_usage(const sf_call *c) {
     return NULL;
 }
 
-static json_t *logprobs_json(const sf_call *c, const sf_api_answer *a, int i) {
+json_t *sf_form_logprobs(const sf_call *c, const sf_api_answer *a, int i, bool echo, int64_t *chars) {
     const sf_api_model *m = c->server->model;
-    int64_t chars = 0;
     if (c->api.logprobs < 0) return json_null();
-    if (c->api.kind & SF_API_CHAT)
+    if (sf_call_is_chat(c))
         return sf_api_chat_logprobs_json(m, &c->api, a->choices[i].tokens, a->choices[i].n_tokens);
-    return sf_api_logprobs_json(m, &c->api, a, i, c->api.echo, &chars);
+    return sf_api_logprobs_json(m, &c->api, a, i, echo, chars);
 }
 
 /* What was asked for of the prompt: a completion's choices have it, a chat's answer as a whole. */
@@ -59,9 +58,10 @@ static void put_prompt(const sf_call *c, const sf_api_answer *a, json_t *o, bool
 static json_t *choice_json(const sf_call *c, const sf_api_answer *a, int job, int i) {
     const sf_choice *choice = &a->choices[i];
     json_t *o = json_object(), *message = NULL;
+    int64_t chars = 0;
     bool ok = o != NULL;
     sf_json_put(o, "index", json_integer(job * a->n_choices + i), &ok);
-    if (c->api.kind & SF_API_CHAT) {
+    if (sf_call_is_chat(c)) {
         message = json_object();
         sf_json_put(message, "role", json_string("assistant"), &ok);
         sf_json_put(message, "content", sf_json_text(choice->text, choice->text_len), &ok);
@@ -70,11 +70,11 @@ static json_t *choice_json(const sf_call *c, const sf_api_answer *a, int job, in
         sf_json_put(o, "text",
                     sf_api_text_json(c->server->model, a, choice->text, choice->text_len, c->api.echo), &ok);
     }
-    sf_json_put(o, "logprobs", logprobs_json(c, a, i), &ok);
+    sf_json_put(o, "logprobs", sf_form_logprobs(c, a, i, c->api.echo, &chars), &ok);
     sf_json_put(o, "finish_reason", json_string(sf_api_finish_name(choice->finish)), &ok);
     if (c->api.return_token_ids)
         sf_json_put(o, "token_ids", sf_api_tokens_json(choice->tokens, choice->n_tokens), &ok);
-    if (!(c->api.kind & SF_API_CHAT)) put_prompt(c, a, o, &ok);
+    if (!sf_call_is_chat(c)) put_prompt(c, a, o, &ok);
     if (ok) return o;
     json_decref(o);
     return NULL;
@@ -94,7 +94,7 @@ static json_t *audit_json(const sf_call *c) {
 
 json_t *sf_form_answer(sf_call *c) {
     if (c->answer) return audit_json(c);
-    const bool chat = (c->api.kind & SF_API_CHAT) != 0;
+    const bool chat = sf_call_is_chat(c);
     json_t *o = sf_form_head(c, chat ? "chat.completion" : "text_completion"), *choices = json_array(),
            *det = NULL;
     bool ok = o && choices;

@@ -1,4 +1,5 @@
 /* Routing, keys, CORS, and answers in one piece. */
+#include "serve/http_priv.h"
 #include "serve/serve_priv.h"
 
 #include "api/json.h"
@@ -99,16 +100,16 @@ void sf_http_text(sf_server *s, struct evhttp_request *req, int status, const ch
     if (body) evbuffer_free(body);
 }
 
+const char sf_http_nomem[] = "{\"error\":{\"message\":\"out of memory\",\"type\":\"server_error\","
+                             "\"param\":null,\"code\":\"out_of_memory\"}}";
+
 void sf_http_json(sf_server *s, struct evhttp_request *req, int status, json_t *body) {
-    static const char lost[] =
-        "{\"error\":{\"message\":\"out of "
-        "memory\",\"type\":\"server_error\",\"param\":null,\"code\":\"out_of_memory\"}}";
     char *text = body ? sf_json_dump(body) : NULL;
     json_decref(body);
     if (text)
         sf_http_text(s, req, status, "application/json", text, strlen(text));
     else
-        sf_http_text(s, req, 500, "application/json", lost, sizeof lost - 1);
+        sf_http_text(s, req, 500, "application/json", sf_http_nomem, sizeof sf_http_nomem - 1);
     free(text);
 }
 

@@ -1,4 +1,5 @@
 /* Models, health, version, metrics, tokens. */
+#include "serve/http_priv.h"
 #include "serve/serve_priv.h"
 
 #include "api/answer.h"

@@ -74,7 +74,11 @@ static void log_json(const sf_call *c, int status, const char *outcome, const fi
     bool ok = o != NULL;
     sf_json_put(o, "time", json_string(now_text(when)), &ok);
     sf_json_put(o, "id", json_string(c->id), &ok);
-    sf_json_put(o, "kind", json_string(c->api.kind & SF_API_CHAT ? "chat" : "completion"), &ok);
+    sf_json_put(o, "kind",
+                json_string(c->kind == SF_CALL_AUDIT ? "audit"
+                            : sf_call_is_chat(c)     ? "chat"
+                                                     : "completion"),
+                &ok);
     sf_json_put(o, "status", json_integer(status), &ok);
     sf_json_put(o, "outcome", json_string(outcome), &ok);
     sf_json_put(o, "stream", json_boolean(c->api.stream), &ok);

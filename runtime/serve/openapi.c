@@ -1,4 +1,5 @@
 /* The OpenAPI description, from the same tables that route requests and read their fields. */
+#include "serve/http_priv.h"
 #include "serve/serve_priv.h"
 
 #include "api/fields.h"

@@ -5,6 +5,7 @@
 #include "serve/driver.h"
 #include "serve/serve.h"
 
+#include "api/answer.h"
 #include "api/json.h"
 
 #include <event2/event.h>
@@ -32,11 +33,19 @@ typedef struct sf_told {
     bool begun;
 } sf_told;
 
-/* A completion or chat on its way: one job for each prompt. */
+/* The last two are also the kinds by which their bodies are read. */
+typedef enum sf_call_kind {
+    SF_CALL_AUDIT,
+    SF_CALL_COMPLETION = SF_API_COMPLETION,
+    SF_CALL_CHAT = SF_API_CHAT
+} sf_call_kind;
+
+/* A completion, chat or audit on its way: one job for each prompt. */
 typedef struct sf_call {
     struct sf_server *server;
     struct evhttp_request *req;
     sf_conn *conn; /* NULL: the client has gone */
+    sf_call_kind kind;
     char id[48];
     sf_api_request api;
     json_t *answer;  /* an audit: what is to be replayed; else NULL */
@@ -49,6 +58,10 @@ typedef struct sf_call {
     bool answered; /* an error has been sent, nothing more follows */
     struct sf_call *prev, *next;
 } sf_call;
+
+static inline bool sf_call_is_chat(const sf_call *c) {
+    return c->kind == SF_CALL_CHAT;
+}
 
 struct sf_server {
     const sf_serve_config *cfg;
@@ -76,6 +89,10 @@ struct sf_server {
     double close_by_s;              /* or at this time; written before closing */
 };
 
+/* ---- server.c ---- */
+/* Stops the driver once a draining server has nothing left to answer. */
+void sf_server_try_stop(sf_server *s);
+
 /* ---- conn.c: connections ---- */
 SF_CHECKED sf_code sf_conns_init(sf_server *s, sf_err *err); /* TLS, if configured, and evhttp's hooks */
 void sf_conns_fini(sf_server *s);
@@ -86,37 +103,7 @@ sf_conn *sf_conn_of(sf_server *s, struct evhttp_request *req);
 void sf_conn_wait(sf_conn *c, sf_call *call);
 size_t sf_conn_unsent(const sf_conn *c); /* bytes */
 
-/* ---- http.c: answers ---- */
-typedef struct sf_endpoint {
-    const char *path, *methods; /* methods: "GET,HEAD"; a path that ends with / stands for all below it */
-    bool open;                  /* needs no key */
-    bool early;                 /* answers while the model is being loaded */
-    void (*handle)(sf_server *s, struct evhttp_request *req);
-    const char *summary;
-} sf_endpoint;
-extern const sf_endpoint sf_endpoints[];
-extern const int sf_n_endpoints;
-
-/* server.c: stops the driver once a draining server has nothing left to answer. */
-void sf_server_look(sf_server *s);
-
-void sf_http_dispatch(struct evhttp_request *req, void *server);
-void sf_http_text(sf_server *s, struct evhttp_request *req, int status, const char *type, const char *text,
-                  size_t len);
-void sf_http_json(sf_server *s, struct evhttp_request *req, int status, json_t *body); /* takes body */
-void sf_http_error(sf_server *s, struct evhttp_request *req, const sf_api_error *e);
-void sf_http_fail(sf_server *s, struct evhttp_request *req, int status, const char *type, const char *reason,
-                  const char *fmt, ...) __attribute__((format(printf, 6, 7)));
-/* Headers that every answer has. id: the request's, or NULL for a new one. */
-void sf_http_headers(sf_server *s, struct evhttp_request *req, const char *id);
-/* The body as a JSON object; false: an error has been sent. */
-bool sf_http_body(sf_server *s, struct evhttp_request *req, json_t **out);
-void sf_new_id(const char *prefix, char out[48]);
-
-/* ---- call.c, stream.c: completions and chats ---- */
-void sf_handle_completions(sf_server *s, struct evhttp_request *req);
-void sf_handle_chat(sf_server *s, struct evhttp_request *req);
-void sf_handle_audit(sf_server *s, struct evhttp_request *req);
+/* ---- call.c, stream.c: completions, chats, audits ---- */
 void sf_calls_wake(sf_server *s);   /* takes what the driver has ready */
 void sf_calls_ping(sf_server *s);   /* keeps idle streams open */
 void sf_calls_cancel(sf_server *s); /* all of them */
@@ -133,18 +120,10 @@ json_t *sf_form_head(const sf_call *c,
                      const char *object); /* id, object, created, model, system_fingerprint */
 json_t *sf_form_answer(sf_call *c);
 json_t *sf_form_usage(const sf_call *c); /* of all jobs */
+/* Of choice i of a, null if none are asked for; chars as in sf_api_logprobs_json. */
+json_t *sf_form_logprobs(const sf_call *c, const sf_api_answer *a, int i, bool echo, int64_t *chars);
 
-/* ---- others ---- */
-void sf_handle_models(sf_server *s, struct evhttp_request *req);
-void sf_handle_health(sf_server *s, struct evhttp_request *req);
-void sf_handle_live(sf_server *s, struct evhttp_request *req);
-void sf_handle_version(sf_server *s, struct evhttp_request *req);
-void sf_handle_metrics(sf_server *s, struct evhttp_request *req);
-void sf_handle_tokenize(sf_server *s, struct evhttp_request *req);
-void sf_handle_detokenize(sf_server *s, struct evhttp_request *req);
-void sf_handle_openapi(sf_server *s, struct evhttp_request *req);
-
-/* log.c */
+/* ---- log.c ---- */
 void sf_log_call(const sf_call *c, int status, const char *outcome);
 void sf_log_event(const sf_server *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

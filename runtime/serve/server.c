@@ -1,4 +1,5 @@
 #include "serve/serve.h"
+#include "serve/http_priv.h"
 #include "serve/serve_priv.h"
 
 #include "base/progress.h"
@@ -24,7 +25,7 @@ static bool has_unsent(const sf_server *s) {
     return false;
 }
 
-void sf_server_look(sf_server *s) {
+void sf_server_try_stop(sf_server *s) {
     if (atomic_load(&s->state) == SF_DRAINING && s->n_calls == 0) sf_driver_stop(s->driver);
 }
 
@@ -45,7 +46,7 @@ static void on_tick(evutil_socket_t fd, short what, void *ctx) {
     }
     if (atomic_load(&s->state) == SF_DRAINING) {
         if (now > s->drain_until_s) sf_calls_cancel(s);
-        sf_server_look(s);
+        sf_server_try_stop(s);
     }
     if (atomic_load(&s->closing) && (!has_unsent(s) || now > s->close_by_s)) event_base_loopbreak(s->base);
 }
@@ -65,7 +66,7 @@ static void on_signal(evutil_socket_t number, short what, void *ctx) {
     s->drain_until_s = sf_now_s() + s->cfg->shutdown_timeout_s;
     sf_log_event(s, "shutting down: %d requests are given %d s to end", s->n_calls,
                  s->cfg->shutdown_timeout_s);
-    sf_server_look(s);
+    sf_server_try_stop(s);
 }
 
 static void *serve_http(void *ctx) {

@@ -1,5 +1,6 @@
 /* Server-sent events. A client that reads slowly gets fewer, longer events: what it has not taken waits in
  * the job, which holds no more than an answer. */
+#include "serve/http_priv.h"
 #include "serve/serve_priv.h"
 
 #include "api/answer.h"
@@ -26,16 +27,8 @@ static void send_bytes(sf_call *c, const char *head, const char *text, const cha
 static void send_event(sf_call *c, json_t *o) {
     char *text = o ? sf_json_dump(o) : NULL;
     json_decref(o);
-    send_bytes(c, "data: ",
-               text ? text
-                    : "{\"error\":{\"message\":\"out of "
-                      "memory\",\"type\":\"server_error\",\"param\":null,\"code\":\"out_of_memory\"}}",
-               "\n\n");
+    send_bytes(c, "data: ", text ? text : sf_http_nomem, "\n\n");
     free(text);
-}
-
-static bool is_chat(const sf_call *c) {
-    return (c->api.kind & SF_API_CHAT) != 0;
 }
 
 static bool wants_usage(const sf_call *c, const char *option) {
@@ -43,7 +36,7 @@ static bool wants_usage(const sf_call *c, const char *option) {
 }
 
 static json_t *chunk_of(sf_call *c, json_t *choice) {
-    json_t *o = sf_form_head(c, is_chat(c) ? "chat.completion.chunk" : "text_completion"),
+    json_t *o = sf_form_head(c, sf_call_is_chat(c) ? "chat.completion.chunk" : "text_completion"),
            *choices = json_array();
     bool ok = o && choices;
     if (choice) sf_json_push(choices, choice, &ok);
@@ -59,13 +52,6 @@ static void answer_of_news(const sf_job *j, const sf_news *n, sf_choice *store, 
     *out = (sf_api_answer){.params = sf_request_params(j->req), .n_choices = 1, .choices = store};
     out->prompt = sf_request_prompt(j->req, &out->n_prompt);
     *store = (sf_choice){.tokens = n->tokens, .n_tokens = n->n_tokens, .finish = n->finish};
-}
-
-static json_t *logprobs_json(const sf_call *c, const sf_api_answer *a, sf_told *told, bool echo) {
-    const sf_api_model *m = c->server->model;
-    if (c->api.logprobs < 0 || (a->choices->n_tokens == 0 && !echo)) return json_null();
-    if (is_chat(c)) return sf_api_chat_logprobs_json(m, &c->api, a->choices->tokens, a->choices->n_tokens);
-    return sf_api_logprobs_json(m, &c->api, a, 0, echo, &told->chars);
 }
 
 static json_t *delta_json(const char *role, const char *text, size_t len) {
@@ -89,11 +75,12 @@ static json_t *choice_json(sf_call *c, const sf_job *j, int index, const sf_news
     json_t *o = json_object();
     bool ok = o != NULL;
     sf_json_put(o, "index", json_integer(index), &ok);
-    if (is_chat(c))
+    if (sf_call_is_chat(c))
         sf_json_put(o, "delta", delta_json(first ? "assistant" : NULL, text, n->text.len), &ok);
     else
         sf_json_put(o, "text", sf_api_text_json(c->server->model, &a, text, n->text.len, echo), &ok);
-    sf_json_put(o, "logprobs", logprobs_json(c, &a, told, echo), &ok);
+    const bool silent = n->n_tokens == 0 && !echo; /* news of text or of the end alone */
+    sf_json_put(o, "logprobs", silent ? json_null() : sf_form_logprobs(c, &a, 0, echo, &told->chars), &ok);
     sf_json_put(o, "finish_reason", finish ? json_string(finish) : json_null(), &ok);
     if (c->api.return_token_ids) {
         sf_json_put(o, "token_ids", sf_api_tokens_json(n->tokens, n->n_tokens), &ok);

@@ -304,10 +304,11 @@ class Audits(Shared):
             self.assertEqual([c["match"] for c in self.audit(self.ASK, other)["choices"]], [False, True])
         self.assertFalse(self.audit({**self.ASK, "seed": 10}, answer)["match"])
 
-    def test_an_ordinary_answer_from_a_crowd_need_not_be_confirmed_but_is_audited(self):
+    def test_an_ordinary_answer_is_audited_as_if_it_were_deterministic(self):
         a = self.audit(self.ASK, self.s.complete(**{**self.ASK, "is_deterministic": False}))
-        self.assertIn(a["match"], (True, False))
-        self.assertEqual(a["object"], "audit")
+        self.assertEqual((a["object"], a["fingerprint_match"]), ("audit", True))
+        self.assertEqual([c["match"] for c in a["choices"]], [c["mismatch"] is None for c in a["choices"]])
+        self.assertTrue(all(c["tokens"] > 0 for c in a["choices"]))
 
     def test_what_cannot_be_audited_is_named(self):
         answer = self.s.complete(**{k: v for k, v in self.ASK.items() if k != "return_token_ids"})
