@@ -3,6 +3,7 @@
 #define SF_MODEL_WEIGHTS_PRIV_H
 
 #include "model/weights.h"
+#include "model/weights_loops_priv.h"
 
 /* One slot for one layer. */
 typedef struct sf_winst {
@@ -22,7 +23,6 @@ typedef struct sf_wsource sf_wsource;
                (t)->name, __VA_ARGS__)
 
 /* A checkpoint's tensors, whatever its format. */
-/* place() tells the file that holds a tensor and where its bytes begin; -1: they are in memory at t->data. */
 typedef struct sf_wfile {
     const char *path; /* for messages */
     const void *file; /* sf_gguf or sf_safetensors */
@@ -33,6 +33,7 @@ typedef struct sf_wfile {
     bool (*spell)(const char *canonical, char out[SF_WNAME_SIZE]);
     int (*find)(const void *file, const char *name);                 /* -1: absent */
     const char *(*label)(const void *file, const sf_gguf_tensor *t); /* before a message about it */
+    /* The descriptor of the file that holds t, and where in it t's bytes begin; -1: they are at t->data. */
     int (*place)(const void *file, const sf_gguf_tensor *t, uint64_t *offset);
     /* Whether a tensor that no slot uses may be there, or an error that says more than that. NULL: none may.
      */
@@ -73,30 +74,7 @@ struct sf_wsource {
     uint64_t seed; /* random */
 };
 
-#define SF_LANES     16  /* rows of a block of SF_W_BF16: a vector's lanes */
 #define SF_PACK_STEP 256 /* columns converted at a time; a multiple of every ggml block */
-
-/* The inner loops, in forms that give the same bits. */
-typedef struct sf_wloops {
-    /* Rounds to bf16 operands; returns whether all are finite. */
-    bool (*to_bf16)(const float *restrict row, int count, uint16_t *restrict out);
-    /* The same of bf16 as a file has it, at any address. */
-    bool (*operands)(const uint8_t *restrict row, int count, uint16_t *restrict out);
-    /* The same of 16 such rows, `pairs` pairs of columns of each, to dst [pairs][16][2]. */
-    bool (*transpose)(const uint8_t *const rows[SF_LANES], int pairs, uint8_t *restrict dst);
-    /* Two values of each of consecutive Philox counters (the first word counts up, and wraps): a sum s of
-     * four 16-bit numbers gives mean + scale * (2 s - 4 * 65535). */
-    void (*draw)(const uint32_t counter[4], const uint32_t key[2], float mean, float scale, int count,
-                 float *restrict out);
-    /* XXH3's 128 bits, canonical. */
-    void (*digest)(const void *data, size_t len, uint8_t out[16]);
-} sf_wloops;
-
-void sf_wdigest_plain(const void *data, size_t len, uint8_t out[16]);
-void sf_wdigest_avx2(const void *data, size_t len, uint8_t out[16]); /* where the build is for x86-64 */
-
-const sf_wloops *sf_wloops_at(int i); /* 0 is plain; NULL: the machine or the build hasn't got it */
-const sf_wloops *sf_wloops_best(void);
 
 /* A slot's packed form: groups of rows one after another, a group's columns cut in pieces that stand one
  * after another too (the last may be shorter). Such a piece is a block, numbered in the order of memory. */
