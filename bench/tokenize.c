@@ -3,23 +3,12 @@
  * TOKENIZER: a GGUF file or a Hugging Face directory. TEXTS: u32 length (little-endian) and bytes, again and
  * again; each text is one call, as a request's prompt is. Prints one JSON object with the best round's CPU
  * seconds. */
-#include "model/tokenizer.h"
+#include "../tests/model/open_tokenizer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
-
-static sf_code open_tokenizer(const char *path, sf_tokenizer **t, sf_err *err) {
-    sf_gguf *g;
-    struct stat is;
-    if (stat(path, &is) == 0 && S_ISDIR(is.st_mode)) return sf_tokenizer_open_dir(path, t, NULL, err);
-    SF_TRY(sf_gguf_open(path, &g, err));
-    sf_code rc = sf_tokenizer_open(g, t, err);
-    sf_gguf_close(g);
-    return rc;
-}
 
 /* Of this process, so that others on the machine do not count. */
 static double cpu_seconds(void) {

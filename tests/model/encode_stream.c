@@ -2,22 +2,11 @@
  * directory, then for each u32 length, u8 special and text on standard input writes u32 count, i32
  * ids[count], u32 length and the text that the ids decode to; for a text that is refused a count of 2^32 - 1,
  * u32 length and the message. Little-endian. special: spellings of special tokens are recognised. */
-#include "model/tokenizer.h"
+#include "open_tokenizer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-
-static sf_code open_tokenizer(const char *path, sf_tokenizer **t, sf_err *err) {
-    sf_gguf *g;
-    struct stat is;
-    if (stat(path, &is) == 0 && S_ISDIR(is.st_mode)) return sf_tokenizer_open_dir(path, t, NULL, err);
-    SF_TRY(sf_gguf_open(path, &g, err));
-    sf_code rc = sf_tokenizer_open(g, t, err);
-    sf_gguf_close(g);
-    return rc;
-}
 
 static void put(const void *data, uint32_t bytes) {
     fwrite(&bytes, sizeof bytes, 1, stdout);

@@ -63,7 +63,8 @@ static float value_at(const sf_weight_desc *d, int layer, int tile, int m, int k
 /* Walks the memory in its order and says, from the definition, what each place holds. Returns the values. */
 static size_t expect_layout(const sf_weight_desc *d, int layer, const uint16_t *at) {
     const uint16_t *begin = at;
-    int tiles = d->interleave ? (d->n / 2 + 7) / 8 : (d->n + 15) / 16, steps = d->k <= 192 ? 16 : (d->k + 63) / 64 * 4;
+    int tiles = d->interleave ? (d->n / 2 + 7) / 8 : (d->n + 15) / 16,
+        steps = d->k <= 192 ? 16 : (d->k + 63) / 64 * 4;
     for (int group = 0; group * d->tile < tiles; group++) {
         for (int step = 0; step < steps; step++) {
             for (int tile = 0; tile < d->tile; tile++) {
