@@ -115,27 +115,32 @@ static sf_code read_yarn(const sf_yaml_node *map, sf_model_desc *d, sf_err *err)
     return SF_OK;
 }
 
+static sf_code read_linear(const sf_yaml_node *map, sf_model_desc *d, sf_err *err) {
+    static const char *const keys[] = {"kind", "theta", "factor", NULL};
+    SF_TRY(sf_yaml_check_keys(map, "rope", keys, err));
+    return sf_yaml_get_num(map, "factor", 1, 1024, &d->rope_factor, err);
+}
+
 /* Kinds come before keys: what a yarn rope needs differs from what a plain one does. */
 static sf_code read_rope(const sf_yaml_node *root, sf_model_desc *d, sf_err *err) {
+    enum { DEFAULT, LINEAR, LLAMA3, YARN, COMPUTED };
     static const char *const kinds[] = {"default", "linear",   "llama3", "yarn",
                                         "dynamic", "longrope", "none",   NULL};
     static const char *const plain_keys[] = {"kind", "theta", NULL};
-    static const char *const linear_keys[] = {"kind", "theta", "factor", NULL};
     const sf_yaml_node *map = NULL;
     int kind = 0;
     SF_TRY(sf_yaml_get_map(root, "rope", NULL, &map, err));
     SF_TRY(sf_yaml_get_word(map, "kind", kinds, &kind, err));
-    if (kind > 3)
+    if (kind >= COMPUTED)
         return SF_FAIL_AT(err, SF_UNSUPPORTED, sf_yaml_find(map, "kind")->loc,
                           "rope %s is not computed by this generator, expected default, linear, llama3 or "
                           "yarn",
                           kinds[kind]);
     d->rope_kind = kinds[kind];
-    if (kind == 0) SF_TRY(sf_yaml_check_keys(map, "rope", plain_keys, err));
-    if (kind == 1) SF_TRY(sf_yaml_check_keys(map, "rope", linear_keys, err));
-    if (kind == 2) SF_TRY(read_llama3(map, d, err));
-    if (kind == 3) SF_TRY(read_yarn(map, d, err));
-    if (kind == 1) SF_TRY(sf_yaml_get_num(map, "factor", 1, 1024, &d->rope_factor, err));
+    if (kind == DEFAULT) SF_TRY(sf_yaml_check_keys(map, "rope", plain_keys, err));
+    if (kind == LINEAR) SF_TRY(read_linear(map, d, err));
+    if (kind == LLAMA3) SF_TRY(read_llama3(map, d, err));
+    if (kind == YARN) SF_TRY(read_yarn(map, d, err));
     return sf_yaml_get_num(map, "theta", 1, 1e12, &d->rope_theta, err);
 }
 
