@@ -9,97 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define V          (1u << SF_VERB_SERVE)
-#define R          (1u << SF_VERB_RUN)
-#define A          (1u << SF_VERB_AUDIT)
-#define S          (1u << SF_VERB_SELFTEST)
-#define I          (1u << SF_VERB_INFO)
-#define T          (1u << SF_VERB_TOKENIZE)
-#define AT(f)      offsetof(sf_cli_opts, f)
 #define INJECT_MAX 63 /* offsets of a window of 64 */
-#define STR(n, v, arg, f, help)                                                                              \
-    { n, SF_OPT_STR, v, arg, 0, 0, AT(f), NULL, help }
-#define INT(n, v, min, max, f, help)                                                                         \
-    { n, SF_OPT_INT, v, "N", min, max, AT(f), NULL, help }
-#define BOOL(n, v, f, help)                                                                                  \
-    { n, SF_OPT_BOOL, v, NULL, 0, 0, AT(f), NULL, help }
-#define FIELD(n, arg, field)                                                                                 \
-    { n, SF_OPT_FIELD, R, arg, 0, 0, 0, field, NULL }
-
-const char *const sf_verb_names[SF_VERB_COUNT] = {"serve", "run", "audit", "selftest", "info", "tokenize"};
-
-/* clang-format off */
-const sf_opt sf_opts[] = {
-    STR("weights", V | R | A | S | I | T, "FILE", weights, "GGUF file or Hugging Face directory: weights and tokenizer"),
-    {"random-weights", SF_OPT_RANDOM, V | R | A | S | I, "SEED", 0, 0, AT(random_seed), NULL, "random weights in place of a checkpoint's"},
-    STR("host", V, "HOST", host, "address to listen on (default 127.0.0.1; 0.0.0.0 or :: for all)"),
-    INT("port", V, 0, 65535, port, "default 8000; 0 takes a free one"),
-    {"api-key", SF_OPT_KEY, V, "KEY", 0, 0, 0, NULL, "clients must give this key, or another --api-key"},
-    STR("api-key-file", V, "FILE", api_key_file, "keys, one a line"),
-    STR("served-model-name", V, "NAME", served_model_name, "the model's name in requests and answers (default: the engine's)"),
-    STR("ssl-certfile", V, "FILE", ssl_certfile, "PEM certificate chain: serve HTTPS"),
-    STR("ssl-keyfile", V, "FILE", ssl_keyfile, "its PEM key"),
-    STR("allowed-origin", V, "ORIGIN", allowed_origin, "let pages of this origin (* for any) use the server"),
-    STR("log-format", V, "text|json", log_format, "of the lines on stderr, one a request"),
-    BOOL("log-prompts", V, log_prompts, "put the bodies of requests in the log"),
-    INT("shutdown-timeout", V, 0, 86400, shutdown_timeout, "seconds that running requests have after SIGTERM (default 30)"),
-    INT("max-queue", V, 1, 1 << 20, max_queue, "requests that may wait; further ones get 429"),
-    STR("prompt", R, "TEXT", prompt, "answer this text, streamed to stdout"),
-    STR("chat", R | T, "TEXT", chat, "the same as a user's message through the chat template"),
-    STR("system", R | T, "TEXT", system, "system message before --chat"),
-    STR("answers", A, "FILE", answers, "the answers to them, in the same order; without it a line of --input is {\"request\", \"answer\"}"),
-    STR("input", R | A, "FILE", input, "requests, one JSON object a line; - is stdin"),
-    STR("output", R | A, "FILE", output, "answers or verdicts, one line each (default: stdout); - is stdout"),
-    BOOL("ordered", R | A, ordered, "answers in the order of the requests (default true); false: as they finish"),
-    STR("report", R | A, "FILE", report, "write counters of the whole run as JSON"),
-    STR("date", V | R | A | T, "YYYY-MM-DD", date, "today's date for chat templates that ask for it"),
-    FIELD("temperature", "T", "temperature"),
-    FIELD("top-k", "N", "top_k"),
-    FIELD("top-p", "P", "top_p"),
-    FIELD("min-p", "P", "min_p"),
-    FIELD("repetition-penalty", "X", "repetition_penalty"),
-    FIELD("frequency-penalty", "X", "frequency_penalty"),
-    FIELD("presence-penalty", "X", "presence_penalty"),
-    FIELD("max-tokens", "N", "max_tokens"),
-    FIELD("min-tokens", "N", "min_tokens"),
-    FIELD("stop", "TEXT", "stop"),
-    FIELD("n", "N", "n"),
-    FIELD("logprobs", "N", "logprobs"),
-    FIELD("prompt-logprobs", "N", "prompt_logprobs"),
-    FIELD("ignore-eos", NULL, "ignore_eos"),
-    FIELD("echo", NULL, "echo"),
-    FIELD("return-token-ids", NULL, "return_token_ids"),
-    FIELD("deterministic", NULL, "is_deterministic"),
-    {"seed", SF_OPT_I64, V | R | A, "SEED", 0, 0, AT(seed), NULL, "seed of requests that give none (default 0)"},
-    BOOL("deterministic-default", V | R, deterministic_default, "requests are deterministic unless they say otherwise"),
-    BOOL("strict", V | R | A, strict, "unknown request fields are errors"),
-    STR("policy", V | R, "verify|pin", policy, "draft and verify in windows, or pinned passes only"),
-    INT("window", V | R, 2, 64, window, "rows of a verify window"),
-    INT("verify-wait", V | R, 0, 1000, verify_wait, "passes that a full window may wait for a group"),
-    INT("verify-group", V | R, 0, 4096, verify_group, "full windows that start a verify pass at once; 0: all that draft"),
-    INT("max-num-seqs", V | R | A, 1, 4096, max_num_seqs, "answers in progress at once"),
-    INT("max-num-batched-tokens", V | R | A, 2, INT_MAX, max_num_batched_tokens, "rows of one pass"),
-    INT("prefill-chunk", V | R | A, 1, INT_MAX, prefill_chunk, "rows of prefill in one pass"),
-    INT("max-model-len", V | R | A | T, 2, INT_MAX, max_model_len, "positions of prompt and answer together"),
-    INT("kv-pages", V | R | A | S, 1, 1 << 24, kv_pages, "pages of the KV pool"),
-    INT("threads", V | R | A | S | I, 1, 256, threads, "default: the cores this process may use"),
-    INT("gpu", V | R | A | S | I, 0, 1024, gpu, "which GPU a CUDA engine runs on (default 0)"),
-    STR("kernel-cache", V | R | A | S | I, "DIR", kernel_cache, "where a CUDA engine keeps compiled kernels (default: the user's cache)"),
-    BOOL("kernels", I, kernels, "the kernels by operation and rows, with expected times (--json has them always)"),
-    BOOL("graphs", I, graphs, "how a CUDA engine launches each shape of pass, with measured times"),
-    STR("isa", V | R | A | S | I, "NAME", isa, "auto, or an instruction set that info lists as usable"),
-    STR("chat-template", V | R | A | T, "FILE", chat_template, "in place of the checkpoint's"),
-    STR("text", T, "TEXT", text, "text to tokenize (default: stdin)"),
-    STR("decode", T, "IDS", decode, "token ids, separated by commas or blanks, in brackets or not, back to text"),
-    BOOL("ids", T, ids, "print the ids alone, not JSON"),
-    BOOL("pieces", T, pieces, "with the text of each token"),
-    BOOL("add-special-tokens", T, add_special_tokens, "BOS where the model has one (default true)"),
-    BOOL("json", R | S | I, json, "print JSON"),
-    BOOL("help-fields", R, help_fields, "the fields of a line of --input, with types, ranges and defaults"),
-    BOOL("help", V | R | A | S | I | T, help, "this text"),
-};
-/* clang-format on */
-const int sf_n_opts = (int)(sizeof sf_opts / sizeof *sf_opts);
 
 const char *sf_opt_env(const sf_opt *o, char *buf, size_t size) {
     size_t at = (size_t)snprintf(buf, size, "STEADFAST_");
@@ -286,7 +196,7 @@ static void forget_env(const sf_opt *o, bool *seen, sf_cli_opts *out) {
 }
 
 static sf_code parse_argv(sf_verb verb, int argc, char **argv, sf_cli_opts *out, sf_err *err) {
-    bool seen[sizeof sf_opts / sizeof *sf_opts] = {false};
+    bool seen[SF_OPTS_MAX] = {false};
     for (int i = 0; i < argc; i++) {
         const char *a = strcmp(argv[i], "-h") == 0 ? "--help" : argv[i];
         if (strncmp(a, "--", 2) != 0)

@@ -70,6 +70,7 @@ typedef struct sf_opt {
     const char *help;  /* NULL for a field: the field's own text */
 } sf_opt;
 
+#define SF_OPTS_MAX 128 /* flags of all verbs, at most */
 extern const sf_opt sf_opts[];
 extern const int sf_n_opts;
 extern const char *const sf_verb_names[SF_VERB_COUNT];
