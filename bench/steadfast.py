@@ -21,6 +21,22 @@ def default_weights():
                           text=True).stdout.strip()
 
 
+def build(folder, targets, jobs):
+    subprocess.run(["cmake", "--build", folder, "-j", str(jobs), "--target", *targets], check=True, stdout=subprocess.DEVNULL)
+
+
+def build_engines(folder, engines, targets, jobs):
+    """Engines (MODEL:CONFIG) with kernels that compile fast and run slowly, built in a CMake folder and forgotten again."""
+    def configure(names):
+        subprocess.run(["cmake", "-S", ROOT, "-B", folder, "-DSF_TEST_ENGINES=" + ";".join(names)], check=True, stdout=subprocess.DEVNULL)
+
+    try:
+        configure(engines)
+        build(folder, targets, jobs)
+    finally:
+        configure([])
+
+
 class RunFailed(Exception):
     pass
 

@@ -33,23 +33,10 @@ def import_model(build, name, folder):
     return path
 
 
-def configure(build, engines):
-    subprocess.run(["cmake", "-S", ROOT, "-B", build, "-DSF_TEST_ENGINES=" + ";".join(engines)], check=True,
-                   stdout=subprocess.DEVNULL)
-
-
-def build_targets(build, targets, jobs):
-    subprocess.run(["cmake", "--build", build, "-j", str(jobs), "--target", *targets], check=True, stdout=subprocess.DEVNULL)
-
-
 def build_engines(build, targets, names, config, jobs):
     with tempfile.TemporaryDirectory() as tmp:
-        build_targets(build, ["steadfast-gen"], jobs)
-        try:
-            configure(build, [f"{import_model(build, n, tmp)}:{config}" for n in names])
-            build_targets(build, targets, jobs)
-        finally:
-            configure(build, [])
+        sf.build(build, ["steadfast-gen"], jobs)
+        sf.build_engines(build, [f"{import_model(build, n, tmp)}:{config}" for n in names], targets, jobs)
 
 
 def compare(binary, folder):
