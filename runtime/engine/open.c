@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define TEMPLATE_MAX ((size_t)1 << 20)
 
@@ -135,7 +134,8 @@ static sf_code load_tokenizer(sf_engine *e, const sf_engine_config *cfg, checkpo
     if (c->directory) {
         sf_buf path = {0};
         SF_TRY(sf_buf_printf(&path, err, "%s/tokenizer.json", c->directory));
-        there = access(path.data, F_OK) == 0;
+        struct stat st;
+        there = lstat(path.data, &st) == 0; /* a link to nothing is half a download */
         sf_buf_fini(&path);
     }
     if (there) SF_TRY(sf_tokenizer_open_dir(c->directory, &e->tokenizer, &c->chat, err));

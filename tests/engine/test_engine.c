@@ -305,6 +305,13 @@ static void a_directory_brings_tokenizer_and_chat_template(void **state) {
     if (sf_engine_open(&plan, &c, &e, &err) != SF_OK) fail_msg("%s", err.msg);
     assert_non_null(strstr(sf_engine_chat_missing(e), "no chat template"));
     sf_engine_close(e);
+    char link[96];
+    snprintf(link, sizeof link, "%s/tokenizer.json", dir);
+    st_unlink(dir, "tokenizer.json");
+    assert_int_equal(symlink("nowhere", link), 0);
+    assert_int_equal(sf_engine_open(&plan, &c, &e, &err), SF_IO);
+    assert_string_equal(err.msg, "tokenizer.json: No such file or directory");
+    st_unlink(dir, "tokenizer.json");
     st_remove(dir);
 }
 
