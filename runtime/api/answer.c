@@ -37,9 +37,7 @@ json_t *sf_api_ids_json(const int32_t *ids, int n) {
     bool ok = list != NULL;
     for (int i = 0; i < n; i++)
         sf_json_push(list, json_integer(ids[i]), &ok);
-    if (ok) return list;
-    json_decref(list);
-    return NULL;
+    return sf_json_done(list, ok);
 }
 
 json_t *sf_api_tokens_json(const sf_token *tokens, int n) {
@@ -47,9 +45,7 @@ json_t *sf_api_tokens_json(const sf_token *tokens, int n) {
     bool ok = list != NULL;
     for (int i = 0; i < n; i++)
         sf_json_push(list, json_integer(tokens[i].id), &ok);
-    if (ok) return list;
-    json_decref(list);
-    return NULL;
+    return sf_json_done(list, ok);
 }
 
 json_t *sf_api_usage_json(const sf_api_answer *a) {
@@ -61,9 +57,7 @@ json_t *sf_api_usage_json(const sf_api_answer *a) {
     sf_json_put(o, "prompt_tokens", json_integer(a->n_prompt), &ok);
     sf_json_put(o, "completion_tokens", json_integer(tokens), &ok);
     sf_json_put(o, "total_tokens", json_integer(a->n_prompt + tokens), &ok);
-    if (ok) return o;
-    json_decref(o);
-    return NULL;
+    return sf_json_done(o, ok);
 }
 
 json_t *sf_api_determinism_json(const sf_api_model *m, const sf_api_answer *a) {
@@ -75,9 +69,7 @@ json_t *sf_api_determinism_json(const sf_api_model *m, const sf_api_answer *a) {
     sf_json_put(o, "rollbacks", json_integer(a->stats.rollbacks), &ok);
     sf_json_put(o, "tokens_rolled_back", json_integer(a->stats.tokens_rolled_back), &ok);
     if (ok) sf_json_put(o, "digest", json_string(digest), &ok);
-    if (ok) return o;
-    json_decref(o);
-    return NULL;
+    return sf_json_done(o, ok);
 }
 
 json_t *sf_api_text_json(const sf_api_model *m, const sf_api_answer *a, const char *part, size_t len,
@@ -114,9 +106,7 @@ static json_t *choices_json(const sf_api_model *m, const sf_api_request *req, co
         put_choice(m, req, a, i, o, &ok);
         sf_json_push(list, o, &ok);
     }
-    if (ok) return list;
-    json_decref(list);
-    return NULL;
+    return sf_json_done(list, ok);
 }
 
 sf_code sf_api_answer_json(const sf_api_model *m, const sf_api_request *req, const sf_api_answer *a,

@@ -74,7 +74,5 @@ json_t *sf_api_error_json(const sf_api_error *e) {
         sf_json_put(o, "n_prompt_tokens", json_integer(e->n_prompt_tokens), &ok);
         sf_json_put(o, "n_ctx", json_integer(e->n_ctx), &ok);
     }
-    if (ok) return o;
-    json_decref(o);
-    return NULL;
+    return sf_json_done(o, ok);
 }

@@ -120,6 +120,12 @@ void sf_json_push(json_t *array, json_t *value, bool *ok) {
     if (json_array_append_new(array, value) != 0) *ok = false;
 }
 
+json_t *sf_json_done(json_t *o, bool ok) {
+    if (ok) return o;
+    json_decref(o);
+    return NULL;
+}
+
 json_t *sf_json_text(const char *s, size_t len) {
     json_t *j = json_stringn(s, len);
     if (j) return j;

@@ -23,6 +23,8 @@ char *sf_json_dump_pretty(const json_t *j);
 /* Sets obj[key] = value (taken, also on failure); clears *ok when obj or value is NULL or memory is short. */
 void sf_json_put(json_t *obj, const char *key, json_t *value, bool *ok);
 void sf_json_push(json_t *array, json_t *value, bool *ok);
+/* What was made so: o, or, where something of it failed, NULL (o is freed). */
+json_t *sf_json_done(json_t *o, bool ok);
 /* A JSON string; bytes that are not UTF-8 become '?'. NULL: out of memory. */
 json_t *sf_json_text(const char *s, size_t len);
 /* A log-probability: minus infinity, which JSON lacks, becomes -9999 (the completions form's convention). */

@@ -49,9 +49,7 @@ static json_t *top_json(const sf_api_model *m, const sf_token *t, int n) {
         chosen = chosen || t->top_id[i] == t->id;
     }
     if (!chosen) put_top(m, top, t->id, t->logprob, &ok);
-    if (ok) return top;
-    json_decref(top);
-    return NULL;
+    return sf_json_done(top, ok);
 }
 
 typedef struct list_writer {
@@ -105,9 +103,7 @@ json_t *sf_api_logprobs_json(const sf_api_model *m, const sf_api_request *req, c
     sf_json_put(o, "top_logprobs", w.tops, &w.ok);
     sf_json_put(o, "text_offset", w.offsets, &w.ok);
     sf_json_put(o, "token_ids", w.ids, &w.ok);
-    if (w.ok) return o;
-    json_decref(o);
-    return NULL;
+    return sf_json_done(o, w.ok);
 }
 
 /* {token, logprob, bytes} of one token. */
@@ -137,9 +133,7 @@ json_t *sf_api_chat_logprobs_json(const sf_api_model *m, const sf_api_request *r
     }
     sf_json_put(o, "content", content, &ok);
     sf_json_put(o, "refusal", json_null(), &ok);
-    if (ok) return o;
-    json_decref(o);
-    return NULL;
+    return sf_json_done(o, ok);
 }
 
 static void put_ranked(const sf_api_model *m, json_t *o, int32_t id, float logprob, int rank, bool *ok) {
@@ -166,7 +160,5 @@ json_t *sf_api_prompt_logprobs_json(const sf_api_model *m, const sf_api_request 
                    &ok); /* the same values where it is among the top ones */
         sf_json_push(list, o, &ok);
     }
-    if (ok) return list;
-    json_decref(list);
-    return NULL;
+    return sf_json_done(list, ok);
 }

@@ -38,9 +38,7 @@ json_t *sf_info_cuda_json(const sf_device *cuda) {
     sf_json_put(o, "buffer_bytes", json_integer((json_int_t)s.buffer_bytes), &ok);
     sf_json_put(o, "identity", json_string(sf_cuda_identity(cuda)), &ok);
     sf_json_put(o, "graphs", shapes_json(cuda, &ok), &ok);
-    if (ok) return o;
-    json_decref(o);
-    return NULL;
+    return sf_json_done(o, ok);
 }
 
 void sf_info_cuda_print(const sf_device *cuda, bool shapes) {

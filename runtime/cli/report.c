@@ -35,9 +35,7 @@ static json_t *stats_json(const sf_sched_stats *s) {
         sf_json_put(o, rows[i].name, json_integer(rows[i].value), &ok);
     sf_json_put(o, "fast_seconds", json_real(s->us[SF_CLASS_FAST] * 1e-6), &ok);
     sf_json_put(o, "pinned_seconds", json_real(s->us[SF_CLASS_PINNED] * 1e-6), &ok);
-    if (ok) return o;
-    json_decref(o);
-    return NULL;
+    return sf_json_done(o, ok);
 }
 
 /* What passes cost the host, those of the start's selftest among them. */
@@ -50,9 +48,7 @@ static json_t *cuda_json(const sf_device *cuda) {
     sf_json_put(o, "copies", json_integer(c.copies), &ok);
     sf_json_put(o, "waits", json_integer(c.waits), &ok);
     sf_json_put(o, "allocations", json_integer(c.allocations), &ok);
-    if (ok) return o;
-    json_decref(o);
-    return NULL;
+    return sf_json_done(o, ok);
 }
 
 sf_code sf_cli_write_report(const sf_engine *e, sf_output *report, const sf_run_counts *c, sf_err *err) {

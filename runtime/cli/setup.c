@@ -105,9 +105,7 @@ json_t *sf_cli_messages(const sf_cli_opts *o) {
     bool ok = list != NULL;
     if (o->system) push_message(list, "system", o->system, &ok);
     push_message(list, "user", o->chat, &ok);
-    if (ok) return list;
-    json_decref(list);
-    return NULL;
+    return sf_json_done(list, ok);
 }
 
 /* A signal handler can reach nothing but a global. */

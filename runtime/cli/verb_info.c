@@ -12,9 +12,7 @@ static const char *const class_names[SF_CLASS_COUNT] = {
     [SF_CLASS_FAST] = "fast", [SF_CLASS_PINNED] = "pinned"};
 
 static json_t *keep(json_t *o, bool ok) {
-    if (ok) return o;
-    json_decref(o);
-    return NULL;
+    return sf_json_done(o, ok);
 }
 
 static json_t *model_json(const sf_model_desc *m) {

@@ -16,9 +16,7 @@ static json_t *flags_body(const sf_cli_opts *o) {
     bool ok = body != NULL;
     if (o->prompt) sf_json_put(body, "prompt", json_string(o->prompt), &ok);
     if (o->chat) sf_json_put(body, "messages", sf_cli_messages(o), &ok);
-    if (ok) return body;
-    json_decref(body);
-    return NULL;
+    return sf_json_done(body, ok);
 }
 
 /* Reads the flags' fields before anything is loaded, so that a wrong one costs no wait. */

@@ -49,9 +49,7 @@ static json_t *pieces_json(const sf_tokenizer *t, const sf_ids *ids) {
         sf_json_put(one, "piece", sf_json_text(piece ? piece : "", piece ? len : 0), &ok);
         sf_json_push(list, one, &ok);
     }
-    if (ok) return list;
-    json_decref(list);
-    return NULL;
+    return sf_json_done(list, ok);
 }
 
 static int print_tokens(const sf_api_model *m, const sf_cli_opts *o, const sf_ids *ids) {

@@ -146,7 +146,7 @@ typedef struct sf_model_desc {
     int n_eos, eos[8];
     const char *tokenizer_split; /* "smollm" */
     const char *chat_template;   /* NULL: the checkpoint's */
-    const char *rope_kind;       /* "default" (NULL too), "linear", "llama3" or "yarn" (base/rope.h) */
+    const char *rope_kind;       /* "default" (NULL too), "linear", "llama3" or "yarn" (device/rope.h) */
     double rope_factor;          /* all but default; 0 there */
     double rope_low_freq, rope_high_freq;                           /* llama3 */
     int rope_original_context;                                      /* llama3, yarn */

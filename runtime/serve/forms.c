@@ -14,9 +14,7 @@ json_t *sf_form_head(const sf_call *c, const char *object) {
     sf_json_put(o, "created", json_integer(c->created), &ok);
     sf_json_put(o, "model", json_string(c->server->cfg->model), &ok);
     sf_json_put(o, "system_fingerprint", json_string(c->server->model->fingerprint), &ok);
-    if (ok) return o;
-    json_decref(o);
-    return NULL;
+    return sf_json_done(o, ok);
 }
 
 json_t *sf_form_usage(const sf_call *c) {
@@ -34,9 +32,7 @@ json_t *sf_form_usage(const sf_call *c) {
     sf_json_put(o, "prompt_tokens", json_integer(prompt), &ok);
     sf_json_put(o, "completion_tokens", json_integer(out), &ok);
     sf_json_put(o, "total_tokens", json_integer(prompt + out), &ok);
-    if (ok) return o;
-    json_decref(o);
-    return NULL;
+    return sf_json_done(o, ok);
 }
 
 json_t *sf_form_logprobs(const sf_call *c, const sf_api_answer *a, int i, bool echo, int64_t *chars) {
@@ -75,9 +71,7 @@ static json_t *choice_json(const sf_call *c, const sf_api_answer *a, int job, in
     if (c->api.return_token_ids)
         sf_json_put(o, "token_ids", sf_api_tokens_json(choice->tokens, choice->n_tokens), &ok);
     if (!sf_call_is_chat(c)) put_prompt(c, a, o, &ok);
-    if (ok) return o;
-    json_decref(o);
-    return NULL;
+    return sf_json_done(o, ok);
 }
 
 static json_t *audit_json(const sf_call *c) {
@@ -112,7 +106,5 @@ json_t *sf_form_answer(sf_call *c) {
     sf_json_put(o, "choices", choices, &ok);
     sf_json_put(o, "usage", sf_form_usage(c), &ok);
     sf_json_put(o, "determinism", all ? all : det, &ok);
-    if (ok) return o;
-    json_decref(o);
-    return NULL;
+    return sf_json_done(o, ok);
 }

@@ -18,6 +18,7 @@
 
 /* clang-format off */
 const sf_endpoint sf_endpoints[] = {
+    {"/", "GET,HEAD", true, true, sf_handle_page, "a page to try the server with"},
     {"/health", "GET,HEAD", true, true, sf_handle_health, "200 when requests are served, else 503"},
     {"/live", "GET,HEAD", true, true, sf_handle_live, "200 while the process runs"},
     {"/version", "GET,HEAD", true, true, sf_handle_version, "the version of the server"},

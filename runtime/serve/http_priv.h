@@ -41,6 +41,7 @@ void sf_handle_completions(sf_server *s, struct evhttp_request *req);
 void sf_handle_chat(sf_server *s, struct evhttp_request *req);
 void sf_handle_audit(sf_server *s, struct evhttp_request *req);
 void sf_handle_models(sf_server *s, struct evhttp_request *req);
+void sf_handle_page(sf_server *s, struct evhttp_request *req);
 void sf_handle_health(sf_server *s, struct evhttp_request *req);
 void sf_handle_live(sf_server *s, struct evhttp_request *req);
 void sf_handle_version(sf_server *s, struct evhttp_request *req);

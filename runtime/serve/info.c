@@ -4,6 +4,7 @@
 
 #include "api/answer.h"
 #include "api/json.h"
+#include "serve/page.h"
 
 #include <string.h>
 
@@ -18,9 +19,7 @@ static json_t *card(const sf_server *s) {
     sf_json_put(o, "root", json_string(name), &ok);
     sf_json_put(o, "parent", json_null(), &ok);
     sf_json_put(o, "max_model_len", json_integer(s->model->max_context), &ok);
-    if (ok) return o;
-    json_decref(o);
-    return NULL;
+    return sf_json_done(o, ok);
 }
 
 void sf_handle_models(sf_server *s, struct evhttp_request *req) {
@@ -42,7 +41,16 @@ void sf_handle_models(sf_server *s, struct evhttp_request *req) {
     sf_json_push(data, card(s), &ok);
     sf_json_put(o, "object", json_string("list"), &ok);
     sf_json_put(o, "data", data, &ok);
-    sf_http_json(s, req, 200, o);
+    sf_http_json(s, req, 200, sf_json_done(o, ok));
+}
+
+void sf_handle_page(sf_server *s, struct evhttp_request *req) {
+    struct evkeyvalq *h = evhttp_request_get_output_headers(req);
+    evhttp_add_header(
+        h, "Content-Security-Policy",
+        "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'");
+    evhttp_add_header(h, "X-Content-Type-Options", "nosniff");
+    sf_http_text(s, req, 200, "text/html; charset=utf-8", sf_page, sf_page_size);
 }
 
 void sf_handle_health(sf_server *s, struct evhttp_request *req) {
@@ -55,7 +63,7 @@ void sf_handle_health(sf_server *s, struct evhttp_request *req) {
     const char *refused = state == SF_READY ? sf_engine_sched_config(s->engine)->refuse_deterministic : NULL;
     if (refused)
         sf_json_put(o, "deterministic_requests_refused", sf_json_text(refused, strlen(refused)), &ok);
-    sf_http_json(s, req, state == SF_READY ? 200 : 503, o);
+    sf_http_json(s, req, state == SF_READY ? 200 : 503, sf_json_done(o, ok));
 }
 
 void sf_handle_live(sf_server *s, struct evhttp_request *req) {
@@ -114,9 +122,7 @@ static json_t *tokens_json(const sf_server *s, const sf_ids *ids, bool with_piec
                 with_pieces && s->model->tokenizer ? pieces_json(s->model, ids, &ok)
                                                    : sf_api_ids_json(ids->data, (int)ids->len),
                 &ok);
-    if (ok) return o;
-    json_decref(o);
-    return NULL;
+    return sf_json_done(o, ok);
 }
 
 void sf_handle_tokenize(sf_server *s, struct evhttp_request *req) {
@@ -180,7 +186,7 @@ void sf_handle_detokenize(sf_server *s, struct evhttp_request *req) {
         json_t *t = sf_json_text(text.data ? text.data : "", text.len);
         sf_json_put(o, "prompt", t ? json_incref(t) : NULL, &ok);
         sf_json_put(o, "content", t, &ok);
-        sf_http_json(s, req, 200, o);
+        sf_http_json(s, req, 200, sf_json_done(o, ok));
     } else {
         sf_http_error(s, req, &err);
     }

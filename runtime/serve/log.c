@@ -101,9 +101,11 @@ void sf_log_call(const sf_call *c, int status, const char *outcome) {
         return;
     }
     char *body = c->server->cfg->log_prompts && c->api.body ? sf_json_dump(c->api.body) : NULL;
-    fprintf(stderr, "%s %s %d %s%s%s prompt %d output %d rollbacks %lld first %.3f s whole %.3f s%s%s\n",
-            now_text(when), c->id, status, outcome, c->api.stream ? " stream" : "",
+    char first[32] = "";
+    if (f.first_s >= 0) snprintf(first, sizeof first, " first %.3f s", f.first_s);
+    fprintf(stderr, "%s %s %d %s%s%s prompt %d output %d rollbacks %lld%s whole %.3f s%s%s\n", now_text(when),
+            c->id, status, outcome, c->api.stream ? " stream" : "",
             c->api.params.deterministic ? " deterministic" : "", f.prompt, f.output, (long long)f.rollbacks,
-            f.first_s, whole, body ? " " : "", body ? body : "");
+            first, whole, body ? " " : "", body ? body : "");
     free(body);
 }

@@ -161,5 +161,5 @@ void sf_handle_openapi(sf_server *s, struct evhttp_request *req) {
     sf_json_put(o, "components",
                 json_pack("{s:{s:{s:s, s:s}}}", "securitySchemes", "key", "type", "http", "scheme", "bearer"),
                 &ok);
-    sf_http_json(s, req, ok ? 200 : 500, o);
+    sf_http_json(s, req, 200, sf_json_done(o, ok));
 }

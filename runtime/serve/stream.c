@@ -42,9 +42,7 @@ static json_t *chunk_of(sf_call *c, json_t *choice) {
     if (choice) sf_json_push(choices, choice, &ok);
     sf_json_put(o, "choices", choices, &ok);
     if (wants_usage(c, "include_usage")) sf_json_put(o, "usage", json_null(), &ok);
-    if (ok) return o;
-    json_decref(o);
-    return NULL;
+    return sf_json_done(o, ok);
 }
 
 /* The answer as far as news n of choice i goes: what the forms of log-probabilities are made from. */
@@ -59,9 +57,7 @@ static json_t *delta_json(const char *role, const char *text, size_t len) {
     bool ok = o != NULL;
     if (role) sf_json_put(o, "role", json_string(role), &ok);
     if (role || len > 0) sf_json_put(o, "content", sf_json_text(text, len), &ok);
-    if (ok) return o;
-    json_decref(o);
-    return NULL;
+    return sf_json_done(o, ok);
 }
 
 static json_t *choice_json(sf_call *c, const sf_job *j, int index, const sf_news *n) {
@@ -87,9 +83,7 @@ static json_t *choice_json(sf_call *c, const sf_job *j, int index, const sf_news
         if (first) sf_json_put(o, "prompt_token_ids", sf_api_ids_json(a.prompt, a.n_prompt), &ok);
     }
     told->begun = true;
-    if (ok) return o;
-    json_decref(o);
-    return NULL;
+    return sf_json_done(o, ok);
 }
 
 /* Whether news without text are worth an event: their tokens may be all that was asked for. */
