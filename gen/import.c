@@ -128,18 +128,28 @@ static sf_code compare(const char *path, const sf_buf *text, sf_err *err) {
         "it is there already and differs from the checkpoint's; remove it, or give another name");
 }
 
-static sf_code write_new(const char *path, const sf_buf *text, bool *written, sf_err *err) {
+static bool write_all(const char *path, const sf_buf *text) {
     FILE *f = fopen(path, "wbx");
-    if (!f && errno == EEXIST) return compare(path, text, err);
-    if (!f) return io_error(path, err);
+    if (!f) return false;
     bool ok = fwrite(text->data, 1, text->len, f) == text->len;
     ok = fflush(f) == 0 && ok; /* a full disk may show only here */
-    if (fclose(f) == 0 && ok) {
+    return fclose(f) == 0 && ok;
+}
+
+/* Under another name first: who reads path sees all of it or nothing. */
+static sf_code write_new(const char *path, const sf_buf *text, bool *written, sf_err *err) {
+    sf_buf part = {0};
+    SF_TRY(sf_buf_printf(&part, err, "%s.%ld.new", path, (long)getpid()));
+    bool ok = write_all(part.data, text);
+    if (ok && link(part.data, path) == 0) {
         *written = true;
+        unlink(part.data);
+        sf_buf_fini(&part);
         return SF_OK;
     }
-    sf_code rc = io_error(path, err);
-    unlink(path);
+    sf_code rc = ok && errno == EEXIST ? compare(path, text, err) : io_error(path, err);
+    unlink(part.data);
+    sf_buf_fini(&part);
     return rc;
 }
 
