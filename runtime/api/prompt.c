@@ -16,9 +16,8 @@ static sf_code encode(const sf_api_model *m, const char *text, size_t len, const
                       sf_ids *out, sf_api_error *err) {
     sf_err e;
     if (!m->tokenizer) {
-        return sf_api_fail(
-            err, "prompt", "no_tokenizer",
-            "prompt is text, but this engine has no tokenizer (no checkpoint): give prompt_ids");
+        return sf_api_fail(err, "prompt", "no_tokenizer",
+                           "prompt is text, but no tokenizer came with the weights: give prompt_ids");
     }
     if (bos && m->bos >= 0 && sf_ids_push(out, m->bos, &e) != SF_OK) return sf_api_nomem(err);
     sf_code rc = sf_tokenizer_encode(m->tokenizer, text, len, plain, out, &e);

@@ -164,9 +164,8 @@ static sf_code read_tokens(const sf_api_model *m, const json_t *body, sf_ids *ou
                                m->vocab - 1);
         if (sf_ids_push(out, (int32_t)id, &below) != SF_OK) return sf_api_nomem(err);
     }
-    return m->tokenizer
-               ? SF_OK
-               : sf_api_fail(err, NULL, "no_tokenizer", "this engine has no tokenizer (no checkpoint)");
+    return m->tokenizer ? SF_OK
+                        : sf_api_fail(err, NULL, "no_tokenizer", "no tokenizer came with the weights");
 }
 
 void sf_handle_detokenize(sf_server *s, struct evhttp_request *req) {
