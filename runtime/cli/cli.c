@@ -42,6 +42,10 @@ static int dispatch(const sf_plan *plan, int argc, char **argv) {
         sf_cli_completion();
         return SF_EXIT_OK;
     }
+    if (strcmp(what, "--man") == 0) {
+        sf_cli_man(plan);
+        return SF_EXIT_OK;
+    }
     for (int v = 0; v < SF_VERB_COUNT; v++)
         if (strcmp(what, sf_verb_names[v]) == 0) return run_verb(plan, (sf_verb)v, argc - 2, argv + 2);
     if (what[0]) return sf_cli_error(SF_EXIT_USAGE, "%s: unknown verb (--help lists them)", what);

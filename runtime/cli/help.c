@@ -7,7 +7,7 @@
 
 #define FLAG_COLUMN 32
 
-static const char *const verb_help[SF_VERB_COUNT] = {
+const char *const sf_verb_help[SF_VERB_COUNT] = {
     "an OpenAI-compatible HTTP server",
     "answer one prompt, or requests from a JSONL file",
     "whether this engine would have given these answers",
@@ -16,7 +16,7 @@ static const char *const verb_help[SF_VERB_COUNT] = {
     "text to token ids and back",
 };
 
-static const char *const verb_usage[SF_VERB_COUNT] = {
+const char *const sf_verb_usage[SF_VERB_COUNT] = {
     "serve --weights FILE [--host HOST] [--port N] [flags]",
     "run --weights FILE (--prompt TEXT | --chat TEXT | --input F.jsonl --output G.jsonl) [flags]",
     "audit --weights FILE --input F.jsonl [--answers G.jsonl] [--output H.jsonl] [flags]",
@@ -28,28 +28,30 @@ static const char *const verb_usage[SF_VERB_COUNT] = {
 void sf_cli_help(const sf_plan *plan) {
     printf("steadfast %s, engine %s\n\nusage: steadfast VERB [flags]\n\n", SF_VERSION, plan->engine);
     for (int v = 0; v < SF_VERB_COUNT; v++)
-        printf("  %-10s %s\n", sf_verb_names[v], verb_help[v]);
-    printf("\nsteadfast VERB --help lists a verb's flags; --version; --completion prints a bash completion.\n"
+        printf("  %-10s %s\n", sf_verb_names[v], sf_verb_help[v]);
+    printf("\nsteadfast VERB --help lists a verb's flags; --version; --completion and --man print a bash\n"
+           "completion and a man page.\n"
            "Exit codes: 0 all well, 1 something failed, 2 wrong usage.\n");
+}
+
+const char *sf_opt_text(const sf_opt *o, char *buf, size_t size) {
+    const sf_api_field *f = o->kind == SF_OPT_FIELD ? sf_api_field_find(o->field) : NULL;
+    char wanted[160] = "";
+    if (!f) return o->help;
+    if (o->arg) sf_api_field_expects(f, wanted, sizeof wanted); /* a flag without a value needs no type */
+    snprintf(buf, size, "%s%s%s%s%s", f->help, o->arg ? ": " : "", wanted,
+             f->fallback[0] ? "; default: " : "", f->fallback);
+    return buf;
 }
 
 static void print_option(const sf_opt *o) {
     char flag[64], text[320];
     snprintf(flag, sizeof flag, "--%s%s%s", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
-    const sf_api_field *f = o->kind == SF_OPT_FIELD ? sf_api_field_find(o->field) : NULL;
-    if (f) {
-        char wanted[160] = "";
-        if (o->arg) sf_api_field_expects(f, wanted, sizeof wanted); /* a flag without a value needs no type */
-        snprintf(text, sizeof text, "%s%s%s%s%s", f->help, o->arg ? ": " : "", wanted,
-                 f->fallback[0] ? "; default: " : "", f->fallback);
-    } else {
-        snprintf(text, sizeof text, "%s", o->help);
-    }
-    printf("  %-*s %s\n", FLAG_COLUMN, flag, text);
+    printf("  %-*s %s\n", FLAG_COLUMN, flag, sf_opt_text(o, text, sizeof text));
 }
 
 void sf_cli_help_verb(sf_verb verb) {
-    printf("usage: steadfast %s\n\n%s\n\n", verb_usage[verb], verb_help[verb]);
+    printf("usage: steadfast %s\n\n%s\n\n", sf_verb_usage[verb], sf_verb_help[verb]);
     for (int i = 0; i < sf_n_opts; i++)
         if (sf_opts[i].verbs & (1u << verb)) print_option(&sf_opts[i]);
     printf("\nA flag without a value is on; --flag=false turns it off. Each flag may also come from the "
@@ -129,7 +131,7 @@ void sf_cli_completion(void) {
     printf("    esac\n    if [ \"$COMP_CWORD\" = 1 ]; then flags='");
     for (int v = 0; v < SF_VERB_COUNT; v++)
         printf("%s ", sf_verb_names[v]);
-    printf("--help --version --completion'; fi\n    COMPREPLY=($(compgen -W \"$flags\" -- \"$cur\"))\n"
+    printf("--help --version --completion --man'; fi\n    COMPREPLY=($(compgen -W \"$flags\" -- \"$cur\"))\n"
            "    [[ $cur == --* || $COMP_CWORD == 1 ]] || COMPREPLY=($(compgen -f -- \"$cur\"))\n}\n"
            "complete -F _steadfast steadfast \"${0##*/}\"\n");
 }

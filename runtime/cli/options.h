@@ -74,6 +74,7 @@ typedef struct sf_opt {
 extern const sf_opt sf_opts[];
 extern const int sf_n_opts;
 extern const char *const sf_verb_names[SF_VERB_COUNT];
+extern const char *const sf_verb_help[SF_VERB_COUNT], *const sf_verb_usage[SF_VERB_COUNT];
 
 /* Defaults, then STEADFAST_<FLAG> variables and STEADFAST_DEBUG, then argv. sf_cli_opts_fini frees. Errors:
  * SF_INVALID names the flag or variable, what was found and what was expected. */
@@ -83,8 +84,11 @@ void sf_cli_opts_fini(sf_cli_opts *o);
 /* help.c: both print to stdout. */
 void sf_cli_help(const sf_plan *plan); /* all verbs */
 void sf_cli_help_verb(sf_verb verb);
-void sf_cli_help_fields(void); /* of a request */
-void sf_cli_completion(void);  /* a bash completion script */
+void sf_cli_help_fields(void);        /* of a request */
+void sf_cli_completion(void);         /* a bash completion script */
+void sf_cli_man(const sf_plan *plan); /* man.c: a man page, to stdout */
+/* What --help says of a flag; buf is used where it has to be put together. */
+const char *sf_opt_text(const sf_opt *o, char *buf, size_t size);
 
 /* The message with --flag in place of the name that the engine or a request has for it ("top_p is 2, ..."): a
  * name is a word of several parts, or the first word. Returns buf. */

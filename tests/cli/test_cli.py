@@ -149,6 +149,15 @@ class Usage(unittest.TestCase):
         for key in ("id", "text", "token_ids", "finish_reason"):
             self.assertEqual(shown[key], got[key])
 
+    def test_the_man_page_has_every_flag_of_every_verb(self):
+        code, page, _ = B.run("--man")
+        self.assertEqual((code, page[:14]), (0, b".TH STEADFAST "))
+        for verb in ("serve", "run", "audit", "selftest", "info", "tokenize"):
+            part = page.split(b'.SH "VERB %s"' % verb.encode())[1].split(b".SH")[0].replace(b"\\-", b"-")
+            for flag in re.findall(rb"^  (--[a-z-]+)", B.run(verb, "--help")[1], re.M):
+                self.assertIn(b".B " + flag, part)
+        self.assertFalse(re.search(rb"^\.(?!TH|SH|TP|B|BR|br)", page, re.M))
+
     def test_completion_is_a_valid_script(self):
         code, out, _ = B.run("--completion")
         self.assertEqual(code, 0)
