@@ -188,10 +188,10 @@ void sf_server_destroy(sf_server *s) {
         event_add(s->tick, &soon);
         pthread_join(s->thread, NULL);
     }
-    sf_conns_fini(s);
-    if (s->http) evhttp_free(s->http);
     while (s->calls)
         sf_call_drop(s->calls);
+    if (s->http) evhttp_free(s->http); /* which tells of every connection that it closes */
+    sf_conns_fini(s);
     struct event *const all[] = {s->wake, s->tick, s->sigterm, s->sigint};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i]) event_free(all[i]);

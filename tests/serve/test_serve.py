@@ -395,6 +395,13 @@ class Ends(unittest.TestCase):
         self.assertEqual(s.events_got[-1], "[DONE]")
         self.assertEqual(json.loads(s.events_got[-2])["error"]["code"], "shutdown")
 
+    def test_idle_connections_do_not_disturb_the_end(self):
+        s = Server(BINARY, WEIGHTS, *SMALL)
+        with socket.create_connection(("127.0.0.1", s.port)) as used, socket.create_connection(("127.0.0.1", s.port)):
+            used.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+            self.assertTrue(used.recv(4096).startswith(b"HTTP/1.1 200 OK"))
+            self.assertEqual(s.stop(), 0)
+
     def test_a_port_that_is_taken_is_named(self):
         with socket.create_server(("127.0.0.1", 0)) as held:
             port = held.getsockname()[1]
