@@ -93,10 +93,17 @@ void sf_http_headers(sf_server *s, struct evhttp_request *req, const char *id) {
 
 void sf_http_text(sf_server *s, struct evhttp_request *req, int status, const char *type, const char *text,
                   size_t len) {
+    struct evkeyvalq *h = evhttp_request_get_output_headers(req);
     struct evbuffer *body = evbuffer_new();
     sf_http_headers(s, req, NULL);
-    if (len > 0) evhttp_add_header(evhttp_request_get_output_headers(req), "Content-Type", type);
-    if (body) evbuffer_add(body, text, len);
+    if (len > 0) evhttp_add_header(h, "Content-Type", type);
+    if (evhttp_request_get_command(req) == EVHTTP_REQ_HEAD) { /* only how long it is; evhttp would send it */
+        char length[24];
+        snprintf(length, sizeof length, "%zu", len);
+        evhttp_add_header(h, "Content-Length", length);
+    } else if (body) {
+        evbuffer_add(body, text, len);
+    }
     evhttp_send_reply(req, status, reason_of(status), body);
     if (body) evbuffer_free(body);
 }

@@ -213,6 +213,12 @@ class Requests(Shared):
         got = self.s.raw(one * 2 + b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         self.assertEqual(got.count(b"HTTP/1.1 200 OK"), 3)
 
+    def test_head_is_answered_without_a_body(self):
+        got = self.s.raw(b"HEAD /health HTTP/1.1\r\nHost: x\r\n\r\nGET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        head, get, body = got.split(b"\r\n\r\n")
+        self.assertIn(b"Content-Length: %d\r\n" % len(body), head + b"\r\n")
+        self.assertTrue(get.startswith(b"HTTP/1.1 200 OK"))
+
     def test_unknown_paths_and_methods_are_named(self):
         self.assertEqual(self.s.ask("GET", "/nope")[0], 404)
         status, headers, _ = self.s.ask("GET", "/v1/completions")
