@@ -8,6 +8,7 @@
 #include "base/progress.h"
 
 #include <event2/buffer.h>
+#include <event2/http_struct.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,6 +119,10 @@ void sf_stream_begin(sf_call *c) {
     evhttp_add_header(h, "Content-Type", "text/event-stream; charset=utf-8");
     evhttp_add_header(h, "Cache-Control", "no-store");
     evhttp_add_header(h, "X-Accel-Buffering", "no");
+    /* Before HTTP/1.1 there are no chunks: the end of the connection ends the answer, or evhttp would promise
+     * none of it (Content-Length: 0). */
+    if (c->req->major < 1 || (c->req->major == 1 && c->req->minor < 1))
+        evhttp_remove_header(evhttp_request_get_input_headers(c->req), "Connection");
     evhttp_send_reply_start(c->req, 200, "OK");
 }
 

@@ -219,6 +219,13 @@ class Requests(Shared):
         self.assertIn(b"Content-Length: %d\r\n" % len(body), head + b"\r\n")
         self.assertTrue(get.startswith(b"HTTP/1.1 200 OK"))
 
+    def test_a_stream_over_http_1_0_ends_with_its_connection(self):
+        body = b'{"prompt": "The sea is", "max_tokens": 3, "stream": true}'
+        got = self.s.raw(b"POST /v1/completions HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body), 5)
+        self.assertNotIn(b"Content-Length", got)
+        self.assertNotIn(b"keep-alive", got)
+        self.assertTrue(got.endswith(b"data: [DONE]\n\n"))
+
     def test_unknown_paths_and_methods_are_named(self):
         self.assertEqual(self.s.ask("GET", "/nope")[0], 404)
         status, headers, _ = self.s.ask("GET", "/v1/completions")
