@@ -90,7 +90,8 @@ sf_code sf_conns_init(sf_server *s, sf_err *err) {
     evhttp_set_max_body_size(s->http, BODY_MAX);
     evhttp_set_max_headers_size(s->http, HEADERS_MAX);
     evhttp_set_allowed_methods(s->http, EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_HEAD | EVHTTP_REQ_PUT |
-                                            EVHTTP_REQ_DELETE | EVHTTP_REQ_OPTIONS | EVHTTP_REQ_PATCH);
+                                            EVHTTP_REQ_DELETE | EVHTTP_REQ_OPTIONS | EVHTTP_REQ_TRACE |
+                                            EVHTTP_REQ_PATCH);
     return SF_OK;
 }
 

@@ -230,6 +230,7 @@ class Requests(Shared):
         self.assertEqual(self.s.ask("GET", "/nope")[0], 404)
         status, headers, _ = self.s.ask("GET", "/v1/completions")
         self.assertEqual((status, headers["Allow"]), (405, "POST"))
+        self.assertEqual(self.s.ask("TRACE", "/v1/completions")[0], 405)
 
     def test_tokens_go_to_text_and_back(self):
         _, a = self.s.post("/tokenize", {"content": "Hello wörld", "add_special": False, "with_pieces": True})
