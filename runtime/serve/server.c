@@ -170,8 +170,8 @@ sf_code sf_server_run(sf_server *s, sf_engine *e, const sf_api_model *m, sf_err 
     s->engine = e;
     s->model = m;
     atomic_store(&s->state, SF_READY);
-    sf_log_event(s, "serving %s on %s://%s:%d", s->cfg->model, s->tls ? "https" : "http", s->cfg->host,
-                 s->port);
+    sf_log_event(s, "serving %.200s on %s://%.100s:%d", s->cfg->model, s->tls ? "https" : "http",
+                 s->cfg->host, s->port);
     const sf_code rc = sf_driver_run(s->driver, &s->failure);
     if (rc == SF_OK) return SF_OK;
     atomic_store(&s->state, SF_FAILED);
