@@ -48,6 +48,8 @@ static void refuse(sf_call *c, const sf_api_error *e) {
         else
             sf_http_error(c->server, c->req, e);
         sf_log_call(c, e->status, e->reason ? e->reason : e->type);
+        c->conn->call = NULL; /* its next request may come before the last job of this one ends */
+        c->conn = NULL;
     }
     c->answered = true;
     cancel_all(c);
@@ -149,7 +151,6 @@ static void begin(sf_server *s, struct evhttp_request *req, sf_call_kind kind, c
         free(c->told); /* not a stream: nothing has begun */
         c->told = NULL;
         refuse(c, &err);
-        c->conn = NULL;
         if (c->n_submitted == 0) call_free(c); /* else its jobs end first */
         return;
     }

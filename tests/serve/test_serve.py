@@ -416,6 +416,25 @@ class Ends(unittest.TestCase):
             self.assertTrue(used.recv(4096).startswith(b"HTTP/1.1 200 OK"))
             self.assertEqual(s.stop(), 0)
 
+    def test_a_client_that_reads_its_error_late_does_not_keep_the_server_from_ending(self):
+        s = Server(BINARY, WEIGHTS, *SMALL, "--shutdown-timeout", 0, "--served-model-name", "m" * 60000)  # long events: soon none can be sent
+        self.addCleanup(s.process.kill)
+        body = json.dumps({**LONG, "stream": True, "n": 8}).encode()
+        with socket.socket() as c:
+            c.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            c.connect(("127.0.0.1", s.port))
+            c.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+            time.sleep(2)
+            s.process.send_signal(signal.SIGTERM)
+            while not any(" 503 shutdown " in line for line in s.log):
+                time.sleep(0.01)
+            c.settimeout(20)
+            got = b""
+            while not got.endswith(b"0\r\n\r\n") and (chunk := c.recv(1 << 20)):
+                got = (got + chunk)[-400:]
+            self.assertIn(b'"code":"shutdown"', got)
+            self.assertEqual(s.process.wait(20), 0)
+
     def test_a_port_that_is_taken_is_named(self):
         with socket.create_server(("127.0.0.1", 0)) as held:
             port = held.getsockname()[1]
