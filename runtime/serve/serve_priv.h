@@ -68,6 +68,7 @@ struct sf_server {
     struct event_base *base;
     struct evhttp *http;
     struct event *wake, *tick, *sigterm, *sigint;
+    struct evconnlistener *listener; /* evhttp's */
     struct ssl_ctx_st *tls;
     pthread_t thread;
     bool thread_runs;

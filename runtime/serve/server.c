@@ -5,6 +5,7 @@
 #include "base/progress.h"
 
 #include <errno.h>
+#include <event2/listener.h>
 #include <event2/thread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -40,6 +41,7 @@ static void on_tick(evutil_socket_t fd, short what, void *ctx) {
     const double now = sf_now_s();
     (void)fd, (void)what;
     sf_conns_sweep(s);
+    evconnlistener_enable(s->listener);
     if (now - s->pinged_s >= PING_S) {
         s->pinged_s = now;
         sf_calls_ping(s);
@@ -85,6 +87,14 @@ static void raise_limit(void) {
     (void)setrlimit(RLIMIT_NOFILE, &l);
 }
 
+/* Most likely no descriptor is free: the socket would stay readable, so it is left alone until the next tick.
+ */
+static void on_accept_error(struct evconnlistener *listener, void *http) {
+    (void)http;
+    fprintf(stderr, "steadfast: cannot accept a connection: %s\n", strerror(errno));
+    evconnlistener_disable(listener);
+}
+
 static sf_code bind_port(sf_server *s, sf_err *err) {
     struct sockaddr_storage a;
     socklen_t len = sizeof a;
@@ -94,6 +104,8 @@ static sf_code bind_port(sf_server *s, sf_err *err) {
     if (!b)
         return SF_FAIL(err, SF_IO, "cannot listen on %s port %d: %s", s->cfg->host, s->cfg->port,
                        errno ? strerror(errno) : "no such host");
+    s->listener = evhttp_bound_socket_get_listener(b);
+    evconnlistener_set_error_cb(s->listener, on_accept_error);
     if (getsockname(evhttp_bound_socket_get_fd(b), (struct sockaddr *)&a, &len) == 0)
         s->port = ntohs(a.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&a)->sin6_port
                                                 : ((struct sockaddr_in *)&a)->sin_port);

@@ -6,6 +6,7 @@ usage: test_serve.py BINARY WEIGHTS [unittest arguments]      (PYTHONPATH: opena
 import concurrent.futures
 import json
 import os
+import resource
 import signal
 import socket
 import ssl
@@ -434,6 +435,18 @@ class Ends(unittest.TestCase):
                 got = (got + chunk)[-400:]
             self.assertIn(b'"code":"shutdown"', got)
             self.assertEqual(s.process.wait(20), 0)
+
+    def test_without_free_descriptors_new_connections_wait_and_the_log_stays_short(self):
+        s = Server(BINARY, WEIGHTS, *SMALL)
+        self.addCleanup(s.process.kill)
+        resource.prlimit(s.process.pid, resource.RLIMIT_NOFILE, (24, 24))
+        waiting = [socket.create_connection(("127.0.0.1", s.port)) for _ in range(40)]
+        time.sleep(1)
+        for c in waiting:
+            c.close()
+        self.assertEqual(s.ask("GET", "/health")[0], 200)
+        self.assertIn(sum("Too many open files" in line for line in s.log), range(1, 9))
+        self.assertEqual(s.stop(), 0)
 
     def test_a_port_that_is_taken_is_named(self):
         with socket.create_server(("127.0.0.1", 0)) as held:
