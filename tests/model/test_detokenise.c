@@ -4,6 +4,7 @@
 #include "sched/text_priv.h"
 
 #include "base/utf8.h"
+#include "model/golden_files.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,20 +13,6 @@
 #include <cmocka.h>
 
 enum { ROUNDS = 3000, MOST = 40 };
-
-static json_t *golden;
-
-static int load(void **state) {
-    (void)state;
-    golden = json_load_file(SF_TEST_DIR "/golden/tokenizer/files.json", JSON_ALLOW_NUL, NULL);
-    return golden ? 0 : -1;
-}
-
-static int unload(void **state) {
-    (void)state;
-    json_decref(golden);
-    return 0;
-}
 
 static uint32_t draw(uint64_t *seed, uint32_t below) {
     *seed = *seed * 6364136223846793005u + 1442695040888963407u;

@@ -3,6 +3,8 @@
 #include "model/tokenizer_encode_priv.h"
 #include "model/tokenizer_json_priv.h"
 
+#include "model/golden_files.h"
+
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,20 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
-
-static json_t *golden;
-
-static int load(void **state) {
-    (void)state;
-    golden = json_load_file(SF_TEST_DIR "/golden/tokenizer/files.json", JSON_ALLOW_NUL, NULL);
-    return golden ? 0 : -1;
-}
-
-static int unload(void **state) {
-    (void)state;
-    json_decref(golden);
-    return 0;
-}
 
 static json_t *file_of(const char *kind) {
     return json_object_get(json_object_get(golden, kind), "tokenizer");
