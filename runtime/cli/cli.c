@@ -9,7 +9,7 @@
 #include <string.h>
 
 typedef int verb_fn(const sf_plan *plan, const sf_cli_opts *o);
-static verb_fn *const verbs[SF_VERB_COUNT] = {sf_verb_serve,    sf_verb_run,  sf_verb_audit,
+static verb_fn *const verbs[SF_VERB_COUNT] = {sf_verb_serve,    sf_verb_run,  sf_verb_audit,   sf_verb_bench,
                                               sf_verb_selftest, sf_verb_info, sf_verb_tokenize};
 
 static int run_verb(const sf_plan *plan, sf_verb verb, int argc, char **argv) {

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FILES_MAX 6
+#define FILES_MAX 7
 #define LINKS_MAX 40 /* as the kernel */
 
 typedef struct file {
@@ -80,6 +80,7 @@ int sf_cli_check_files(const sf_cli_opts *o) {
     add(files, &n, "--chat-template", o->chat_template, -1, NULL, false);
     add(files, &n, "--input", o->input, STDIN_FILENO, "stdin", false);
     add(files, &n, "--answers", o->answers, STDIN_FILENO, "stdin", false);
+    add(files, &n, "--dataset-path", o->dataset_path, -1, NULL, false);
     add(files, &n, "--output", output, STDOUT_FILENO, "stdout", true);
     add(files, &n, "--report", report, -1, NULL, true);
     for (int i = 0; i < n; i++) {

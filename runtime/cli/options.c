@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,6 +108,22 @@ static sf_code set_random(const char *name, const char *s, sf_cli_opts *out, sf_
     return SF_OK;
 }
 
+static sf_code set_num(const sf_opt *o, const char *name, const char *s, double *at, sf_err *err) {
+    char *end;
+    const bool infinite = o->max == INT_MAX && strcmp(s, "inf") == 0,
+               plain = s[strspn(s, "0123456789.eE+-")] == 0;
+    const double v = infinite ? INFINITY : strtod(s, &end);
+    const bool read = infinite || (plain && *s != '+' && end != s && !*end && isfinite(v));
+    if (read && v >= o->min && (v <= o->max || o->max == INT_MAX)) {
+        *at = v;
+        return SF_OK;
+    }
+    if (o->max == INT_MAX)
+        return SF_FAIL(err, SF_INVALID, "%s is \"%s\", expected a number of at least %d, or inf", name, s,
+                       o->min);
+    return SF_FAIL(err, SF_INVALID, "%s is \"%s\", expected a number in %d..%d", name, s, o->min, o->max);
+}
+
 /* name is the flag or the variable, for messages. */
 static sf_code set_option(const sf_opt *o, const char *name, const char *s, sf_cli_opts *out, sf_err *err) {
     void *at = (char *)out + o->offset;
@@ -119,6 +136,8 @@ static sf_code set_option(const sf_opt *o, const char *name, const char *s, sf_c
     case SF_OPT_I64:
         if (read_i64(s, at)) return SF_OK;
         return SF_FAIL(err, SF_INVALID, "%s is \"%s\", expected a 64-bit integer", name, s);
+    case SF_OPT_NUM:
+        return set_num(o, name, s, at, err);
     case SF_OPT_RANDOM:
         return set_random(name, s, out, err);
     case SF_OPT_BOOL:
@@ -230,6 +249,16 @@ sf_code sf_cli_opts_parse(sf_verb verb, int argc, char **argv, sf_cli_opts *out,
                      .port = 8000,
                      .shutdown_timeout = 30,
                      .log_format = "text",
+                     .endpoint = "/v1/completions",
+                     .dataset_name = "random",
+                     .percentiles = "99",
+                     .num_prompts = 1000,
+                     .input_len = 1024,
+                     .repeat = 1,
+                     .timeout = 6 * 60 * 60,
+                     .request_rate = INFINITY,
+                     .burstiness = 1,
+                     .deterministic_ratio = -1,
                      .debug_inject = -1,
                      .fields = json_object()};
     sf_code rc = o.fields ? SF_OK : SF_FAIL(err, SF_NOMEM, "out of memory for the flags");

@@ -12,6 +12,7 @@ typedef enum sf_verb {
     SF_VERB_SERVE,
     SF_VERB_RUN,
     SF_VERB_AUDIT,
+    SF_VERB_BENCH,
     SF_VERB_SELFTEST,
     SF_VERB_INFO,
     SF_VERB_TOKENIZE,
@@ -43,6 +44,12 @@ typedef struct sf_cli_opts {
     const char *api_keys[SF_API_KEYS_MAX];
     int n_api_keys, port, shutdown_timeout, max_queue;
     bool log_prompts;
+    /* bench; lengths 0: the data's */
+    const char *base_url, *model, *endpoint, *dataset_name, *dataset_path, *extra_body, *percentiles;
+    int num_prompts, input_len, output_len, prefix_len, max_concurrency, num_warmups, repeat, ready_timeout,
+        timeout;
+    double range_ratio, request_rate, burstiness, deterministic_ratio; /* the last negative: not given */
+    bool insecure, save_result, save_detailed;
     int debug_inject; /* STEADFAST_DEBUG: -1, or the offset in a window where a mismatch is planted */
     int debug_fault;  /* STEADFAST_DEBUG: 0, or rows from which a pinned pass is falsified */
     bool help, help_fields;
@@ -53,6 +60,7 @@ typedef enum sf_opt_kind {
     SF_OPT_STR,
     SF_OPT_INT,
     SF_OPT_I64,
+    SF_OPT_NUM,    /* double; "inf" where max is INT_MAX */
     SF_OPT_RANDOM, /* uint64; sets random too */
     SF_OPT_BOOL,
     SF_OPT_KEY,  /* adds to api_keys */
@@ -64,7 +72,7 @@ typedef struct sf_opt {
     sf_opt_kind kind;
     unsigned verbs;    /* 1 << sf_verb */
     const char *arg;   /* for --help; NULL for booleans */
-    int min, max;      /* SF_OPT_INT */
+    int min, max;      /* SF_OPT_INT, SF_OPT_NUM */
     size_t offset;     /* in sf_cli_opts */
     const char *field; /* SF_OPT_FIELD: the field's name */
     const char *help;  /* NULL for a field: the field's own text */

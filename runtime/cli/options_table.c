@@ -6,6 +6,7 @@
 #define V     (1u << SF_VERB_SERVE)
 #define R     (1u << SF_VERB_RUN)
 #define A     (1u << SF_VERB_AUDIT)
+#define B     (1u << SF_VERB_BENCH)
 #define S     (1u << SF_VERB_SELFTEST)
 #define I     (1u << SF_VERB_INFO)
 #define T     (1u << SF_VERB_TOKENIZE)
@@ -16,15 +17,52 @@
     { n, SF_OPT_INT, v, "N", min, max, AT(f), NULL, help }
 #define BOOL(n, v, f, help)                                                                                  \
     { n, SF_OPT_BOOL, v, NULL, 0, 0, AT(f), NULL, help }
-#define FIELD(n, arg, field)                                                                                 \
-    { n, SF_OPT_FIELD, R, arg, 0, 0, 0, field, NULL }
+#define NUM(n, v, min, max, f, help)                                                                         \
+    { n, SF_OPT_NUM, v, "X", min, max, AT(f), NULL, help }
+#define FIELD(n, v, arg, field)                                                                              \
+    { n, SF_OPT_FIELD, v, arg, 0, 0, 0, field, NULL }
 
-const char *const sf_verb_names[SF_VERB_COUNT] = {"serve", "run", "audit", "selftest", "info", "tokenize"};
+const char *const sf_verb_names[SF_VERB_COUNT] = {"serve",    "run",  "audit",   "bench",
+                                                  "selftest", "info", "tokenize"};
 
 /* clang-format off */
 const sf_opt sf_opts[] = {
     STR("weights", V | R | A | S | I | T, "FILE", weights, "GGUF file or Hugging Face directory: weights and tokenizer"),
     {"random-weights", SF_OPT_RANDOM, V | R | A | S | I, "SEED", 0, 0, AT(random_seed), NULL, "random weights in place of a checkpoint's"},
+    STR("weights", B, "FILE", weights, "a checkpoint whose tokenizer counts tokens and makes text; the server's answers count them too"),
+    STR("base-url", B, "URL", base_url, "of the server, http:// or https:// (default: --host and --port)"),
+    STR("host", B, "HOST", host, "of the server (default 127.0.0.1)"),
+    INT("port", B, 1, 65535, port, "of the server (default 8000)"),
+    STR("endpoint", B, "PATH", endpoint, "/v1/completions (default) or /v1/chat/completions"),
+    STR("model", B, "NAME", model, "to ask for (default: the first that the server lists)"),
+    {"api-key", SF_OPT_KEY, B, "KEY", 0, 0, 0, NULL, "the server's key (default: OPENAI_API_KEY)"},
+    BOOL("insecure", B, insecure, "take any certificate of an https server"),
+    INT("timeout", B, 1, 1 << 20, timeout, "seconds for a whole answer (default 21600)"),
+    INT("ready-check-timeout-sec", B, 0, 1 << 20, ready_timeout, "seconds to wait for the server to be ready (default 0)"),
+    STR("dataset-name", B, "NAME", dataset_name, "random (default; answered past eos unless --ignore-eos=false), sharegpt, or custom: JSON lines with prompt or messages, and output_tokens"),
+    STR("dataset-path", B, "FILE", dataset_path, "the file of sharegpt or custom"),
+    INT("num-prompts", B, 1, 1 << 22, num_prompts, "how many (default 1000)"),
+    INT("random-input-len", B, 1, 1 << 20, input_len, "tokens of a random prompt (default 1024)"),
+    INT("input-len", B, 1, 1 << 20, input_len, "as --random-input-len"),
+    INT("output-len", B, 1, 1 << 20, output_len, "tokens of an answer (default: random 128, sharegpt the second turn's, custom the line's, or 256)"),
+    INT("random-output-len", B, 1, 1 << 20, output_len, "as --output-len"),
+    INT("sharegpt-output-len", B, 1, 1 << 20, output_len, "as --output-len"),
+    INT("custom-output-len", B, 1, 1 << 20, output_len, "as --output-len"),
+    NUM("random-range-ratio", B, 0, 1, range_ratio, "random lengths are drawn from length * (1 - X) to length * (1 + X) (default 0)"),
+    INT("random-prefix-len", B, 0, 1 << 20, prefix_len, "tokens before them that all random prompts share (default 0)"),
+    NUM("request-rate", B, 0, INT_MAX, request_rate, "requests a second, Poisson arrivals (default inf: all at once)"),
+    NUM("burstiness", B, 0, INT_MAX, burstiness, "shape of the gamma distribution of gaps (default 1: Poisson; more is more even)"),
+    INT("max-concurrency", B, 1, 1 << 20, max_concurrency, "requests in progress at most (default: no limit)"),
+    INT("num-warmups", B, 0, 1 << 20, num_warmups, "requests before the run that are not counted (default 0)"),
+    NUM("deterministic-ratio", B, 0, 1, deterministic_ratio, "share of the prompts marked is_deterministic, the others marked not (default: no mark)"),
+    INT("repeat", B, 1, 4096, repeat, "copies of each prompt, spread through the run, with equal seeds: do they get one answer?"),
+    STR("extra-body", B, "JSON", extra_body, "an object of further request fields"),
+    STR("metric-percentiles", B, "P,P,...", percentiles, "of the report (default 99)"),
+    BOOL("save-result", B, save_result, "write the result as JSON, to --output or a name of rate, model and date"),
+    BOOL("save-detailed", B, save_detailed, "with the lengths, times, texts and errors of each request"),
+    STR("output", B, "FILE", output, "write the result as JSON to this file"),
+    STR("result-filename", B, "FILE", output, "as --output"),
+    {"seed", SF_OPT_I64, B, "SEED", 0, 0, AT(seed), NULL, "of what is drawn: prompts, marks, order, arrivals; with --repeat of the requests too (default 0)"},
     STR("host", V, "HOST", host, "address to listen on (default 127.0.0.1; 0.0.0.0 or :: for all)"),
     INT("port", V, 0, 65535, port, "default 8000; 0 takes a free one"),
     {"api-key", SF_OPT_KEY, V, "KEY", 0, 0, 0, NULL, "clients must give this key, or another --api-key"},
@@ -46,23 +84,23 @@ const sf_opt sf_opts[] = {
     BOOL("ordered", R | A, ordered, "answers in the order of the requests (default true); false: as they finish"),
     STR("report", R | A, "FILE", report, "write counters of the whole run as JSON"),
     STR("date", V | R | A | T, "YYYY-MM-DD", date, "today's date for chat templates that ask for it"),
-    FIELD("temperature", "T", "temperature"),
-    FIELD("top-k", "N", "top_k"),
-    FIELD("top-p", "P", "top_p"),
-    FIELD("min-p", "P", "min_p"),
-    FIELD("repetition-penalty", "X", "repetition_penalty"),
-    FIELD("frequency-penalty", "X", "frequency_penalty"),
-    FIELD("presence-penalty", "X", "presence_penalty"),
-    FIELD("max-tokens", "N", "max_tokens"),
-    FIELD("min-tokens", "N", "min_tokens"),
-    FIELD("stop", "TEXT", "stop"),
-    FIELD("n", "N", "n"),
-    FIELD("logprobs", "N", "logprobs"),
-    FIELD("prompt-logprobs", "N", "prompt_logprobs"),
-    FIELD("ignore-eos", NULL, "ignore_eos"),
-    FIELD("echo", NULL, "echo"),
-    FIELD("return-token-ids", NULL, "return_token_ids"),
-    FIELD("deterministic", NULL, "is_deterministic"),
+    FIELD("temperature", R | B, "T", "temperature"),
+    FIELD("top-k", R | B, "N", "top_k"),
+    FIELD("top-p", R | B, "P", "top_p"),
+    FIELD("min-p", R | B, "P", "min_p"),
+    FIELD("repetition-penalty", R | B, "X", "repetition_penalty"),
+    FIELD("frequency-penalty", R | B, "X", "frequency_penalty"),
+    FIELD("presence-penalty", R | B, "X", "presence_penalty"),
+    FIELD("max-tokens", R, "N", "max_tokens"),
+    FIELD("min-tokens", R, "N", "min_tokens"),
+    FIELD("stop", R, "TEXT", "stop"),
+    FIELD("n", R, "N", "n"),
+    FIELD("logprobs", R | B, "N", "logprobs"),
+    FIELD("prompt-logprobs", R, "N", "prompt_logprobs"),
+    FIELD("ignore-eos", R | B, NULL, "ignore_eos"),
+    FIELD("echo", R, NULL, "echo"),
+    FIELD("return-token-ids", R, NULL, "return_token_ids"),
+    FIELD("deterministic", R, NULL, "is_deterministic"),
     {"seed", SF_OPT_I64, V | R | A, "SEED", 0, 0, AT(seed), NULL, "seed of requests that give none (default 0)"},
     BOOL("deterministic-default", V | R, deterministic_default, "requests are deterministic unless they say otherwise"),
     BOOL("strict", V | R | A, strict, "unknown request fields are errors"),
@@ -89,7 +127,7 @@ const sf_opt sf_opts[] = {
     BOOL("add-special-tokens", T, add_special_tokens, "BOS where the model has one (default true)"),
     BOOL("json", R | S | I, json, "print JSON"),
     BOOL("help-fields", R, help_fields, "the fields of a line of --input, with types, ranges and defaults"),
-    BOOL("help", V | R | A | S | I | T, help, "this text"),
+    BOOL("help", V | R | A | B | S | I | T, help, "this text"),
 };
 /* clang-format on */
 _Static_assert(sizeof sf_opts / sizeof *sf_opts <= SF_OPTS_MAX, "one flag too many");

@@ -10,6 +10,7 @@
 int sf_verb_serve(const sf_plan *plan, const sf_cli_opts *o);
 int sf_verb_run(const sf_plan *plan, const sf_cli_opts *o);
 int sf_verb_audit(const sf_plan *plan, const sf_cli_opts *o);
+int sf_verb_bench(const sf_plan *plan, const sf_cli_opts *o);
 int sf_verb_selftest(const sf_plan *plan, const sf_cli_opts *o);
 int sf_verb_info(const sf_plan *plan, const sf_cli_opts *o);
 int sf_verb_tokenize(const sf_plan *plan, const sf_cli_opts *o);

@@ -34,7 +34,7 @@ class Usage(unittest.TestCase):
         self.assertEqual(out, b"")
 
     def test_unknown_verbs_are_named(self):
-        for verb in ("bench", "frobnicate"):
+        for verb in ("measure", "frobnicate"):
             self.fails(2, f"{verb}: unknown verb", verb)
 
     def test_no_verb(self):
@@ -112,7 +112,7 @@ class Usage(unittest.TestCase):
             self.fails(2, "--decode has", *w, f"--decode={ids}")
 
     def test_help_shows_no_limit_that_is_none(self):
-        for verb in ("run", "selftest", "info", "tokenize"):
+        for verb in ("run", "bench", "selftest", "info", "tokenize"):
             _, text, _ = B.run(verb, "--help")
             self.assertNotIn(b"2147483647", text)
 
@@ -121,7 +121,7 @@ class Usage(unittest.TestCase):
         self.assertEqual((code, out.startswith(b"steadfast ")), (0, True))
         code, out, _ = B.run("--help")
         self.assertEqual(code, 0)
-        for verb in ("serve", "run", "audit", "selftest", "info", "tokenize"):
+        for verb in ("serve", "run", "audit", "bench", "selftest", "info", "tokenize"):
             self.assertIn(verb.encode(), out)
             code, text, _ = B.run(verb, "--help")
             self.assertEqual(code, 0)
@@ -152,7 +152,7 @@ class Usage(unittest.TestCase):
     def test_the_man_page_has_every_flag_of_every_verb(self):
         code, page, _ = B.run("--man")
         self.assertEqual((code, page[:14]), (0, b".TH STEADFAST "))
-        for verb in ("serve", "run", "audit", "selftest", "info", "tokenize"):
+        for verb in ("serve", "run", "audit", "bench", "selftest", "info", "tokenize"):
             part = page.split(b'.SH "VERB %s"' % verb.encode())[1].split(b".SH")[0].replace(b"\\-", b"-")
             for flag in re.findall(rb"^  (--[a-z-]+)", B.run(verb, "--help")[1], re.M):
                 self.assertIn(b".B " + flag, part)
