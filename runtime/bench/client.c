@@ -49,7 +49,7 @@ static void on_error(enum evhttp_request_error error, void *ctx) {
         [EVREQ_HTTP_INVALID_HEADER] = "the answer is not HTTP",
         [EVREQ_HTTP_BUFFER_ERROR] = "the connection broke",
         [EVREQ_HTTP_REQUEST_CANCEL] = "cancelled",
-        [EVREQ_HTTP_DATA_TOO_LONG] = "the answer is too long",
+        [EVREQ_HTTP_DATA_TOO_LONG] = "the answer is too long, or not HTTP",
     };
     if (!a) return;
     a->fault = (size_t)error < sizeof texts / sizeof *texts ? texts[error] : "the connection broke";

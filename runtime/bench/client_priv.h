@@ -16,7 +16,7 @@ typedef struct sf_bench_conn {
     SSL *ssl; /* its bufferevent's; NULL: no TLS */
     sf_bench_call *call;
     struct sf_bench_conn *next; /* of the idle ones, or of those to be freed */
-    bool closed, used;          /* used: it has served a call before */
+    bool closed, used, quick;   /* used: it has served a call before; quick: no small packet of it waits */
 } sf_bench_conn;
 
 struct sf_bench_call {

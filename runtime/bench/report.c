@@ -113,25 +113,23 @@ static const char *plural(int64_t n) {
     return n == 1 ? "" : "s";
 }
 
-/* "8 of 8", and what they had where that was not the same. */
-static void put_copies(FILE *f, const sf_bench_copies *c, const char *what) {
-    fprintf(f, "%s%d of %d%s", what, c->same, c->prompts, c->most > 1 ? " (up to " : "");
-    if (c->most > 1) fprintf(f, "%d outputs)", c->most);
-}
-
 static void put_determinism(const sf_bench_report *r, FILE *f) {
     const sf_bench_determinism *d = &r->determinism;
     const sf_bench_copies *det = &d->deterministic, *ord = &d->ordinary;
     const bool both = det->prompts > 0 && ord->prompts > 0;
+    const int most = det->most > ord->most ? det->most : ord->most;
     if (det->prompts + ord->prompts + d->answers == 0) return;
     fputs("Determinism: ", f);
-    if (det->prompts > 0) put_copies(f, det, both ? "deterministic " : "");
-    if (ord->prompts > 0) put_copies(f, ord, both ? ", ordinary " : "");
-    if (det->prompts + ord->prompts > 0)
-        fprintf(f, " prompts one output each (%d copies, %s compared)", d->copies,
+    if (det->prompts > 0) fprintf(f, "%s%d of %d", both ? "deterministic " : "", det->same, det->prompts);
+    if (ord->prompts > 0) fprintf(f, "%s%d of %d", both ? ", ordinary " : "", ord->same, ord->prompts);
+    if (det->prompts + ord->prompts > 0) {
+        fprintf(f, " prompts one output each (%d copies, %s compared", d->copies,
                 d->by_digest ? "digests" : "texts");
-    else
+        if (most > 1) fprintf(f, ", up to %d outputs", most);
+        fputc(')', f);
+    } else {
         fprintf(f, "%d deterministic answer%s", d->answers, plural(d->answers));
+    }
     if (d->answers > 0)
         fprintf(f, ", %lld rollback%s, %lld token%s rolled back, recompute ratio %.3f",
                 (long long)d->rollbacks, plural(d->rollbacks), (long long)d->tokens_rolled_back,

@@ -46,8 +46,10 @@ static json_t *field_value(const sf_api_field *f, const char *s) {
     switch (f->type) {
     case SF_API_BOOL:
         return read_bool(s, &b) ? json_boolean(b) : NULL;
-    case SF_API_INT:
     case SF_API_LOGPROBS:
+        if (!read_i64(s, &i) && read_bool(s, &b)) return json_boolean(b);
+        return read_i64(s, &i) ? json_integer(i) : NULL;
+    case SF_API_INT:
         return read_i64(s, &i) ? json_integer(i) : NULL;
     case SF_API_FLOAT: {
         bool plain = s[strspn(s, "0123456789.eE+-")] == 0 && *s != '+'; /* as JSON would have it, or nearly */
