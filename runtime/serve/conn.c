@@ -7,6 +7,8 @@
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/bufferevent_ssl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <stdlib.h>
@@ -150,6 +152,13 @@ static void on_complete(struct evhttp_request *req, void *ctx) {
     if (evbuffer_get_length(bufferevent_get_input(c->bev)) > 0) c->reading_s = sf_now_s();
 }
 
+/* Else an event of a stream waits until the client has acknowledged the one before: for 40 ms, as often as
+ * not. */
+static void send_at_once(int fd) {
+    const int one = 1;
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+}
+
 sf_conn *sf_conn_of(sf_server *s, struct evhttp_request *req) {
     struct evhttp_connection *evcon = evhttp_request_get_connection(req);
     struct bufferevent *bev = evcon ? evhttp_connection_get_bufferevent(evcon) : NULL;
@@ -159,6 +168,7 @@ sf_conn *sf_conn_of(sf_server *s, struct evhttp_request *req) {
     if (!c) return NULL;
     c->busy = true;
     c->reading_s = 0;
+    send_at_once(bufferevent_getfd(bev));
     evhttp_connection_set_closecb(evcon, on_close, c);
     evhttp_request_set_on_complete_cb(req, on_complete, c);
     return c;

@@ -4,6 +4,10 @@
 usage: test_serve.py BINARY WEIGHTS [unittest arguments]      (PYTHONPATH: openai, prometheus_client)"""
 
 import concurrent.futures
+import contextlib
+import ctypes
+import errno
+import http.client
 import json
 import os
 import resource
@@ -255,6 +259,33 @@ class Requests(Shared):
         buckets = [s.value for s in families["steadfast:time_to_first_token_seconds"].samples if s.name.endswith("_bucket")]
         self.assertEqual(buckets, sorted(buckets))
         self.assertGreater(buckets[-1], 0)
+
+
+    def test_a_small_packet_waits_for_no_acknowledgement(self):
+        c = http.client.HTTPConnection("127.0.0.1", self.s.port)
+        c.request("POST", "/v1/completions", b'{"prompt": "a", "max_tokens": 1}')
+        self.assertEqual(c.getresponse().status, 200)
+        ends = [s for s in self.sockets_of(self.s.process.pid) if s.getpeername() == c.sock.getsockname()]
+        self.assertEqual([s.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) for s in ends], [1])
+        for s in (*ends, c):
+            s.close()
+
+    def sockets_of(self, pid):
+        """Connected ones, as ours."""
+        libc, pidfd, found = ctypes.CDLL(None, use_errno=True), os.pidfd_open(pid), []
+        for name in os.listdir(f"/proc/{pid}/fd"):
+            fd = libc.syscall(438, pidfd, int(name), 0)  # pidfd_getfd, which Python has no name for
+            if fd < 0 and ctypes.get_errno() in (errno.EPERM, errno.ENOSYS):
+                self.skipTest("another process's sockets are not shown here")
+            if fd >= 0 and os.readlink(f"/proc/self/fd/{fd}").startswith("socket:"):
+                s = socket.socket(fileno=fd)
+                with contextlib.suppress(OSError):
+                    s.getpeername()
+                    found.append(s)
+            elif fd >= 0:
+                os.close(fd)
+        os.close(pidfd)
+        return found
 
 
 class Determinism(Shared):
