@@ -1,4 +1,4 @@
-/* The figures of a run from its records, by vLLM's formulas (benchmarks/serve.py, calculate_metrics):
+/* The figures of a run from its records, by vLLM's formulas (0.33, benchmarks/serve.py, calculate_metrics):
  * TPOT = (latency - TTFT) / (output tokens - 1), of requests with more than one output token; ITLs of all
  * requests in one list; throughputs over the duration of the whole run. */
 #ifndef SF_BENCH_METRICS_H
@@ -26,7 +26,7 @@ typedef struct sf_bench_summary {
     int64_t input_tokens, output_tokens;
     double duration_s, requests_per_s, output_per_s, tokens_per_s;
     double peak_output_per_s; /* chunks in the fullest second */
-    int peak_concurrency;     /* of requests that completed */
+    int peak_concurrency;     /* of requests that completed; exact, as vLLM has it after 0.33 */
     sf_bench_figures of[SF_BENCH_METRICS];
 } sf_bench_summary;
 

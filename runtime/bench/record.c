@@ -14,8 +14,23 @@ static sf_code append_text(sf_bench_record *r, const json_t *text, sf_err *err) 
     return sf_buf_append(&r->text, json_string_value(text), json_string_length(text), err);
 }
 
-static sf_code take_choice(sf_bench_record *r, const json_t *choice, double now_s, sf_err *err) {
+static bool has(const json_t *delta, const char *key) {
+    const json_t *v = json_object_get(delta, key);
+    return json_string_length(v) > 0 || json_array_size(v) > 0 || json_object_size(v) > 0;
+}
+
+/* A chat begins with a role and may end with a reason alone; an empty text without a role is a token. */
+static bool is_token(const json_t *choice) {
+    static const char *const keys[] = {"content", "reasoning", "reasoning_content", "tool_calls",
+                                       "function_call"};
     const json_t *delta = json_object_get(choice, "delta");
+    if (!delta) return true;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (has(delta, keys[i])) return true;
+    return json_is_string(json_object_get(delta, "content")) && !json_object_get(delta, "role");
+}
+
+static sf_code take_time(sf_bench_record *r, double now_s, sf_err *err) {
     if (r->chunks == 0)
         r->ttft_s = now_s - r->start_s;
     else
@@ -23,9 +38,16 @@ static sf_code take_choice(sf_bench_record *r, const json_t *choice, double now_
     r->chunks++;
     r->last_s = now_s;
     r->latency_s = now_s - r->start_s;
+    return SF_OK;
+}
+
+static sf_code take_choice(sf_bench_record *r, const json_t *choice, double now_s, sf_err *err) {
+    const json_t *delta = json_object_get(choice, "delta");
+    if (is_token(choice)) SF_TRY(take_time(r, now_s, err));
     if (json_is_string(json_object_get(choice, "finish_reason"))) r->ended = true;
     SF_TRY(append_text(r, json_object_get(choice, "text"), err));
     SF_TRY(append_text(r, json_object_get(delta, "reasoning_content"), err));
+    SF_TRY(append_text(r, json_object_get(delta, "reasoning"), err));
     return append_text(r, json_object_get(delta, "content"), err);
 }
 

@@ -14,6 +14,7 @@
 typedef struct sf_bench_record { /* zero-initialise; sf_bench_record_fini frees */
     double start_s, last_s;      /* sf_now_s: when it was sent, and its last chunk */
     double ttft_s, latency_s;
+    double queue_s;    /* from when it should have been sent until then: --max-concurrency held it */
     sf_bench_list itl; /* seconds */
     int64_t chunks;
     int64_t input_tokens, output_tokens; /* as the answer's usage counts them; output: else the chunks */

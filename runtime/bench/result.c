@@ -111,6 +111,7 @@ enum {
     ITLS,
     LATENCIES,
     START_TIMES,
+    QUEUE_TIMES,
     TEXTS,
     ERRORS,
     PROMPTS,
@@ -135,6 +136,8 @@ static json_t *item(const sf_bench_report *r, int list, int i, bool *ok) {
         return json_real(rec->latency_s);
     case START_TIMES:
         return json_real(rec->start_s);
+    case QUEUE_TIMES:
+        return json_real(rec->queue_s);
     case TEXTS:
         return sf_json_text(rec->text.data ? rec->text.data : "", rec->text.len);
     case ERRORS:
@@ -156,6 +159,7 @@ static void put_lists(object *w, const sf_bench_report *r) {
                                             [ITLS] = "itls",
                                             [LATENCIES] = "latencies",
                                             [START_TIMES] = "start_times",
+                                            [QUEUE_TIMES] = "queue_times",
                                             [TEXTS] = "generated_texts",
                                             [ERRORS] = "errors",
                                             [PROMPTS] = "prompt_indices",

@@ -142,6 +142,7 @@ static void send_one(run *r, int i) {
                                  .done = on_done,
                                  .ctx = s};
     s->record->start_s = sf_now_s();
+    s->record->queue_s = s->record->start_s - (r->start_s + r->sends[i].at_s);
     if (!s->body || sf_bench_client_start(r->c->client, &x, &err) != SF_OK)
         on_done(s, 0, "out of memory for the request");
 }
