@@ -56,8 +56,16 @@ class Engine:
         self.env = dict(os.environ, **(env or {}))
         self.report = {}
 
-    def run(self, requests, flags=(), deterministic=True):
-        """Answers in the order of requests. Raises RunFailed with what the engine said."""
+    def elsewhere(self, requests):
+        """The same requests to other processes: (which, answers)."""
+        yield "in another process", self.run(requests)
+
+    def close(self):
+        """Nothing is left to end: see bench/served.py, which has the same calls."""
+
+    def run(self, requests, flags=(), deterministic=True, env=None, alone=False):
+        """Answers in the order of requests; alone: one request at a time. Raises RunFailed with what the engine said."""
+        flags = [*flags, *(["--max-num-seqs", "1"] if alone else [])]
         with tempfile.TemporaryDirectory() as tmp:
             source, target, report = (os.path.join(tmp, n) for n in ("in.jsonl", "out.jsonl", "report.json"))
             with open(source, "w", encoding="utf-8") as f:
@@ -68,7 +76,8 @@ class Engine:
                     f.write(json.dumps({"id": str(i), "is_deterministic": deterministic, **r}) + "\n")
             cmd = [self.binary, "run", "--random-weights" if self.random else "--weights", str(self.weights), "--input", source, "--output", target,
                    "--report", report, *self.flags, *flags]
-            p = subprocess.run(cmd, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=self.env)
+            p = subprocess.run(cmd, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                               env={**self.env, **(env or {})})
             answers = []
             if os.path.exists(target):
                 with open(target, encoding="utf-8") as f:
