@@ -7,6 +7,20 @@ static bool is_in(const sf_bench_results *r, int i, sf_bench_kind kind) {
     return r->records[i].success && (kind == SF_BENCH_KINDS || r->sends[i].kind == kind);
 }
 
+/* A single token takes no time per token. */
+static double tpot_of(const sf_bench_record *rec) {
+    return rec->output_tokens > 1 ? (rec->latency_s - rec->ttft_s) / (double)(rec->output_tokens - 1) : 0;
+}
+
+static bool is_good(const sf_bench_results *r, const sf_bench_record *rec) {
+    const double ms[SF_BENCH_METRICS] = {[SF_BENCH_TTFT] = rec->ttft_s * 1e3,
+                                         [SF_BENCH_TPOT] = tpot_of(rec) * 1e3,
+                                         [SF_BENCH_E2EL] = rec->latency_s * 1e3};
+    for (int m = 0; m < SF_BENCH_METRICS; m++)
+        if (r->goals_ms[m] > 0 && ms[m] > r->goals_ms[m]) return false;
+    return true;
+}
+
 static sf_code collect(const sf_bench_results *r, sf_bench_kind kind, sf_bench_list lists[SF_BENCH_METRICS],
                        sf_err *err) {
     for (int i = 0; i < r->n; i++) {
@@ -14,10 +28,7 @@ static sf_code collect(const sf_bench_results *r, sf_bench_kind kind, sf_bench_l
         if (!is_in(r, i, kind)) continue;
         SF_TRY(sf_bench_list_push(&lists[SF_BENCH_TTFT], rec->ttft_s, err));
         SF_TRY(sf_bench_list_push(&lists[SF_BENCH_E2EL], rec->latency_s, err));
-        if (rec->output_tokens > 1) {
-            const double rest = rec->latency_s - rec->ttft_s;
-            SF_TRY(sf_bench_list_push(&lists[SF_BENCH_TPOT], rest / (double)(rec->output_tokens - 1), err));
-        }
+        if (rec->output_tokens > 1) SF_TRY(sf_bench_list_push(&lists[SF_BENCH_TPOT], tpot_of(rec), err));
         for (size_t k = 0; k < rec->itl.n; k++)
             SF_TRY(sf_bench_list_push(&lists[SF_BENCH_ITL], rec->itl.v[k], err));
     }
@@ -87,6 +98,7 @@ static sf_code peak_concurrency(const sf_bench_results *r, sf_bench_kind kind, s
 }
 
 static void count(const sf_bench_results *r, sf_bench_kind kind, sf_bench_summary *s) {
+    int good = 0;
     for (int i = 0; i < r->n; i++) {
         const sf_bench_record *rec = &r->records[i];
         if (kind != SF_BENCH_KINDS && r->sends[i].kind != kind) continue;
@@ -96,10 +108,12 @@ static void count(const sf_bench_results *r, sf_bench_kind kind, sf_bench_summar
         if (!rec->success) continue;
         s->input_tokens += rec->input_tokens;
         s->output_tokens += rec->output_tokens;
+        good += is_good(r, rec);
     }
     s->duration_s = r->duration_s;
     if (r->duration_s <= 0) return;
     s->requests_per_s = s->completed / r->duration_s;
+    s->good_per_s = good / r->duration_s;
     s->output_per_s = (double)s->output_tokens / r->duration_s;
     s->tokens_per_s = (double)(s->input_tokens + s->output_tokens) / r->duration_s;
 }

@@ -24,7 +24,7 @@ typedef struct sf_bench_figures { /* milliseconds */
 typedef struct sf_bench_summary {
     int completed, failed, cut;
     int64_t input_tokens, output_tokens;
-    double duration_s, requests_per_s, output_per_s, tokens_per_s;
+    double duration_s, requests_per_s, good_per_s, output_per_s, tokens_per_s;
     double peak_output_per_s; /* chunks in the fullest second */
     int peak_concurrency;     /* of requests that completed; exact, as vLLM has it after 0.33 */
     sf_bench_figures of[SF_BENCH_METRICS];
@@ -37,6 +37,8 @@ typedef struct sf_bench_results {
     double duration_s;
     const double *percentiles; /* [n_percentiles], in 0..100 */
     int n_percentiles;
+    double
+        goals_ms[SF_BENCH_METRICS]; /* a request is good that keeps all of them (ITL has none); 0: no goal */
 } sf_bench_results;
 
 /* Of the requests of one kind, or of all (SF_BENCH_KINDS). Errors: SF_NOMEM. */

@@ -13,36 +13,18 @@ static const char *const heads[SF_BENCH_METRICS] = {"Time to First Token",
                                                     "Time per Output Token (excl. 1st token)",
                                                     "Inter-token Latency", "End-to-end Latency"};
 
-sf_code sf_bench_percentiles_read(const char *text, double *out, int *n, sf_err *err) {
-    double found[SF_BENCH_PERCENTILES_MAX];
-    int count = 0;
-    for (const char *s = text;; s++) {
-        char *end;
-        const double p = strtod(s, &end);
-        const bool good = *s >= '0' && *s <= '9' && (*end == ',' || *end == 0) && p >= 0 && p <= 100;
-        if (!good || count == SF_BENCH_PERCENTILES_MAX)
-            return SF_FAIL(err, SF_INVALID,
-                           "--metric-percentiles is \"%.60s\", expected at most %d of 0..100, as 50,99", text,
-                           SF_BENCH_PERCENTILES_MAX);
-        found[count++] = p;
-        s = end;
-        if (!*s) break;
-    }
-    memcpy(out, found, sizeof found);
-    *n = count;
-    return SF_OK;
-}
-
-sf_code sf_bench_report_make(const sf_bench_config *c, const sf_bench_outcome *o, const double *percentiles,
-                             int n_percentiles, sf_bench_report *out, sf_err *err) {
+sf_code sf_bench_report_make(const sf_bench_config *c, const sf_bench_outcome *o, const sf_bench_wishes *w,
+                             sf_bench_report *out, sf_err *err) {
     sf_bench_report r = {.config = c,
                          .outcome = o,
+                         .wishes = w,
                          .results = {.sends = o->sends,
                                      .records = o->records,
                                      .n = o->n,
                                      .duration_s = o->duration_s,
-                                     .percentiles = percentiles,
-                                     .n_percentiles = n_percentiles}};
+                                     .percentiles = w->percentiles,
+                                     .n_percentiles = w->n_percentiles}};
+    memcpy(r.results.goals_ms, w->goals_ms, sizeof w->goals_ms);
     SF_TRY(sf_bench_summarize(&r.results, SF_BENCH_KINDS, &r.all, err));
     for (int k = 0; k < SF_BENCH_KINDS; k++)
         SF_TRY(sf_bench_summarize(&r.results, (sf_bench_kind)k, &r.by_kind[k], err));
@@ -53,6 +35,12 @@ sf_code sf_bench_report_make(const sf_bench_config *c, const sf_bench_outcome *o
 
 bool sf_bench_report_both(const sf_bench_report *r) {
     return r->by_kind[SF_BENCH_ORDINARY].completed > 0 && r->by_kind[SF_BENCH_DETERMINISTIC].completed > 0;
+}
+
+bool sf_bench_report_has_goals(const sf_bench_report *r) {
+    for (int m = 0; m < SF_BENCH_METRICS; m++)
+        if (r->wishes->goals_ms[m] > 0) return true;
+    return false;
 }
 
 /* ---- the table ---- */
@@ -151,12 +139,13 @@ void sf_bench_report_print(const sf_bench_report *r, FILE *f) {
     put_count(f, "Total input tokens:", s->input_tokens);
     put_count(f, "Total generated tokens:", s->output_tokens);
     put_number(f, "Request throughput (req/s):", s->requests_per_s);
+    if (sf_bench_report_has_goals(r)) put_number(f, "Request goodput (req/s):", s->good_per_s);
     put_number(f, "Output token throughput (tok/s):", s->output_per_s);
     put_number(f, "Peak output token throughput (tok/s):", s->peak_output_per_s);
     put_number(f, "Peak concurrent requests:", s->peak_concurrency);
     put_number(f, "Total token throughput (tok/s):", s->tokens_per_s);
     for (int m = 0; m < SF_BENCH_METRICS; m++)
-        put_metric(r, f, m);
+        if (r->wishes->metrics[m]) put_metric(r, f, m);
     put_apart(r, f);
     put_head(f, "", '=');
     put_determinism(r, f);

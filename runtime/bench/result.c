@@ -38,14 +38,15 @@ static void put_setup(object *w, const sf_bench_report *r, const char *date) {
         c->run.max_concurrency > 0 ? json_integer(c->run.max_concurrency) : json_null());
 }
 
-static void put_summary(object *w, const sf_bench_summary *s) {
+static void put_summary(object *w, const sf_bench_report *r) {
+    const sf_bench_summary *s = &r->all;
     put_real(w, "duration", s->duration_s);
     put_int(w, "completed", s->completed);
     put_int(w, "failed", s->failed);
     put_int(w, "total_input_tokens", s->input_tokens);
     put_int(w, "total_output_tokens", s->output_tokens);
     put_real(w, "request_throughput", s->requests_per_s);
-    put(w, "request_goodput", json_null());
+    put(w, "request_goodput", sf_bench_report_has_goals(r) ? json_real(s->good_per_s) : json_null());
     put_real(w, "output_throughput", s->output_per_s);
     put_real(w, "total_token_throughput", s->tokens_per_s);
     put_real(w, "max_output_tokens_per_s", s->peak_output_per_s);
@@ -57,6 +58,7 @@ static void put_figures(object *w, const sf_bench_report *r, const sf_bench_summ
     char key[80];
     for (int m = 0; m < SF_BENCH_METRICS; m++) {
         const sf_bench_figures *v = &s->of[m];
+        if (!r->wishes->metrics[m]) continue;
         const struct {
             const char *what;
             double value;
@@ -176,7 +178,7 @@ static void put_lists(object *w, const sf_bench_report *r) {
 char *sf_bench_report_json(const sf_bench_report *r, const char *date, bool detailed) {
     object w = {json_object(), true};
     put_setup(&w, r, date);
-    put_summary(&w, &r->all);
+    put_summary(&w, r);
     if (detailed) put_lists(&w, r);
     put_figures(&w, r, &r->all, "");
     if (sf_bench_report_both(r)) {

@@ -45,7 +45,8 @@ typedef struct sf_cli_opts {
     int n_api_keys, port, shutdown_timeout, max_queue;
     bool log_prompts;
     /* bench; lengths 0: the data's */
-    const char *base_url, *model, *endpoint, *dataset_name, *dataset_path, *extra_body, *percentiles;
+    const char *base_url, *model, *endpoint, *dataset_name, *dataset_path, *extra_body, *percentiles,
+        *percentile_metrics, *goodput;
     int num_prompts, input_len, output_len, prefix_len, max_concurrency, num_warmups, repeat, ready_timeout,
         timeout;
     double range_ratio, request_rate, burstiness, deterministic_ratio; /* the last negative: not given */

@@ -1,4 +1,3 @@
-#include "base/fds.h"
 #include "bench/report.h"
 #include "cli/files.h"
 #include "cli/output.h"
@@ -13,6 +12,7 @@
 
 #define CHAT         "/v1/chat/completions"
 #define REQUESTS_MAX (1 << 24)
+#define FILES_BESIDE 16 /* that are no connections */
 
 /* What is open during the verb; all of it is freed at its end. */
 typedef struct bench {
@@ -22,8 +22,7 @@ typedef struct bench {
     sf_bench_dataset prompts;
     sf_bench_outcome outcome;
     sf_output result;
-    double percentiles[SF_BENCH_PERCENTILES_MAX];
-    int n_percentiles;
+    sf_bench_wishes wishes;
     int avoid[9]; /* special ids, as far as the plan knows them */
     char date[32], name[400];
 } bench;
@@ -119,11 +118,18 @@ static int make_target(const sf_cli_opts *o, bench *b) {
 }
 
 /* A connection for each request may be open at once. */
-static void raise_files(void) {
+static void raise_files(const sf_cli_opts *o) {
     struct rlimit l;
+    const int requests = o->num_prompts * o->repeat;
+    const int open = o->max_concurrency > 0 && o->max_concurrency < requests ? o->max_concurrency : requests;
     if (getrlimit(RLIMIT_NOFILE, &l) != 0) return;
     l.rlim_cur = l.rlim_max;
-    (void)setrlimit(RLIMIT_NOFILE, &l); /* what is missing is told by the requests that fail */
+    (void)setrlimit(RLIMIT_NOFILE, &l);
+    if (l.rlim_max < (rlim_t)open + FILES_BESIDE)
+        sf_cli_error(0,
+                     "warning: %d connections may be wanted at once, and this process may have %llu files: "
+                     "--max-concurrency keeps them fewer",
+                     open, (unsigned long long)l.rlim_max);
 }
 
 /* Opened before the run, so that a bad path costs none. */
@@ -159,8 +165,7 @@ static int tell(const sf_cli_opts *o, bench *b, const sf_bench_config *c) {
     if (b->outcome.warmups_failed > 0)
         sf_cli_error(0, "warning: %d of %d warm-up requests failed", b->outcome.warmups_failed,
                      o->num_warmups);
-    if (sf_bench_report_make(c, &b->outcome, b->percentiles, b->n_percentiles, &r, &err) != SF_OK)
-        return sf_cli_report(&err);
+    if (sf_bench_report_make(c, &b->outcome, &b->wishes, &r, &err) != SF_OK) return sf_cli_report(&err);
     sf_bench_report_failures(&r, stderr);
     sf_bench_report_print(&r, stdout);
     const sf_bench_copies *d = &r.determinism.deterministic;
@@ -196,7 +201,7 @@ static int run(const sf_cli_opts *o, bench *b) {
                                        .stopped = sf_cli_signalled},
                                .warmups = o->num_warmups};
     sf_cli_signals();
-    raise_files();
+    raise_files(o);
     sf_code rc = sf_bench(&c, &b->outcome, &err);
     if (rc == SF_OK) return tell(o, b, &c);
     return sf_cli_signalled() ? 128 + sf_cli_signalled() : sf_cli_report(&err);
@@ -208,7 +213,7 @@ static int open_and_run(const sf_plan *plan, const sf_cli_opts *o, bench *b) {
     int code = check(o);
     if (code == SF_EXIT_OK) code = find_source(o, &source);
     if (code == SF_EXIT_OK &&
-        sf_bench_percentiles_read(o->percentiles, b->percentiles, &b->n_percentiles, &err) != SF_OK)
+        sf_bench_wishes_read(o->percentiles, o->goodput, o->percentile_metrics, &b->wishes, &err) != SF_OK)
         code = sf_cli_report(&err);
     if (code == SF_EXIT_OK) code = make_fields(o, b, source);
     if (code == SF_EXIT_OK) code = make_target(o, b);

@@ -122,8 +122,12 @@ static void the_figures_are_vllm_s(void **state) {
     sf_bench_summary s;
     for (size_t i = 0; i < json_array_size(p); i++)
         percentiles[i] = json_number_value(json_array_get(p, i));
-    const sf_bench_results results = {
-        g->sends, g->records, g->n, number(g->root, "duration"), percentiles, (int)json_array_size(p)};
+    const sf_bench_results results = {.sends = g->sends,
+                                      .records = g->records,
+                                      .n = g->n,
+                                      .duration_s = number(g->root, "duration"),
+                                      .percentiles = percentiles,
+                                      .n_percentiles = (int)json_array_size(p)};
     assert_int_equal(sf_bench_summarize(&results, SF_BENCH_KINDS, &s, &err), SF_OK);
     assert_int_equal(s.completed, (int)number(e, "completed"));
     assert_int_equal(s.input_tokens, (int)number(e, "total_input_tokens"));

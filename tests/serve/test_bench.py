@@ -146,6 +146,26 @@ class AgainstAFake(unittest.TestCase):
             r, _, _ = self.result(f.port, "--num-prompts", 1)
         self.assertEqual((r["output_lens"], r["input_lens"], len(r["itls"][0])), ([3], [4], 2))
 
+    def test_goodput_counts_those_that_keep_every_goal(self):
+        def some_are_slow(call):
+            call.send(HEAD)
+            call.chunk(event("a"))
+            time.sleep(0.4 if call.number % 2 else 0)
+            call.chunk(event("b", "length"))
+            call.chunk(DONE)
+            call.send(b"0\r\n\r\n")
+
+        with Fake(some_are_slow) as f:
+            for ttft, e2el in ((0, 399), (60000, 60000), (0.000001, 60000)):
+                f.bodies.clear()
+                goals = f"e2el:{e2el}" + (f",ttft:{ttft}" if ttft else "")
+                r, out, _ = self.result(f.port, "--num-prompts", 8, "--goodput", goals, "--percentile-metrics", "e2el,itl")
+                good = sum(e * 1e3 <= e2el and (not ttft or t * 1e3 <= ttft) for e, t in zip(r["latencies"], r["ttfts"]))
+                self.assertLessEqual(good, 4 if e2el < 400 else 8 if ttft > 1 else 0)
+                self.assertAlmostEqual(r["request_goodput"] * r["duration"], good, places=6, msg=goals)
+                self.assertAlmostEqual(figure(out, "Request goodput (req/s):"), r["request_goodput"], places=1)
+                self.assertEqual(("Mean ITL (ms):" in out, "Mean TTFT (ms):" in out, "mean_tpot_ms" in r), (True, False, False))
+
     # ---- what is sent ----
 
     def test_a_request_says_what_the_flags_say(self):
@@ -178,11 +198,14 @@ class AgainstAFake(unittest.TestCase):
         self.assertAlmostEqual(r["deterministic_mean_ttft_ms"], 1e3 * sum(marked) / 10, places=6)
 
     def test_no_more_are_in_progress_than_allowed(self):
-        def slow(call):
-            time.sleep(0.02)
+        three = threading.Barrier(3)
+
+        def together(call):
+            if call.number < 3:
+                three.wait(30)
             good(call)
 
-        with Fake(slow) as f:
+        with Fake(together) as f:
             r, _, _ = self.result(f.port, "--num-prompts", 30, "--max-concurrency", 3)
             self.assertEqual((r["completed"], f.most), (30, 3))
             self.assertLessEqual(f.connections, 6)  # used again: three, and those that asked for models and metrics
@@ -273,7 +296,7 @@ class AgainstAFake(unittest.TestCase):
                b'{"choices": [{"text": "\\u0000x"}], "usage": {"completion_tokens": "9"}, "determinism": {"digest": 1, "rollbacks": "x"}}']
         with Fake(lambda c: c.stream(*[b"data: " + o + b"\n\n" for o in odd], event("!", "stop"), DONE)) as f:
             r, _, _ = self.result(f.port, "--num-prompts", 2, "--repeat", 2)
-        self.assertEqual((r["generated_texts"][0], r["completed"], r["output_lens"][0]), ("\0x!", 4, 4))
+        self.assertEqual((r["generated_texts"][0], r["completed"], r["output_lens"][0]), ("\0x!", 4, 3))
 
     def test_an_answer_that_never_comes_is_given_up(self):
         def silent(call):
@@ -404,6 +427,8 @@ class AgainstAFake(unittest.TestCase):
                             (("--deterministic-ratio", "1.5"), "0..1"), (("--random-range-ratio", "1"), "--random-range-ratio"),
                             (("--extra-body", "[1]"), "--extra-body"), (("--extra-body", "{"), "--extra-body"),
                             (("--metric-percentiles", "50,x"), "--metric-percentiles"), (("--metric-percentiles", "101"), "--metric-percentiles"),
+                            (("--metric-percentiles", "50,"), "--metric-percentiles"), (("--goodput", "itl:5"), "--goodput"),
+                            (("--goodput", "ttft:5,"), "--goodput"), (("--goodput", "ttft"), "--goodput"), (("--percentile-metrics", "ttft,"), "--percentile-metrics"),
                             (("--base-url", "ftp://x"), "--base-url"), (("--base-url", "x"), "--base-url"), (("--num-prompts", "0"), "--num-prompts"),
                             (("--num-prompts", "4000000", "--repeat", "4096"), "times --repeat"),
                             (("--endpoint", "/v1/chat/completions"), "--weights"), (("--output", "/no/such/dir/x"), "/no/such/dir/x")):
