@@ -12,9 +12,12 @@ import time
 
 
 class Server:
+    """weights: a path, or the seed of random weights."""
+
     def __init__(self, binary, weights, *flags, env=None):
         clean = {k: v for k, v in os.environ.items() if not k.startswith("STEADFAST_")}
-        self.process = subprocess.Popen([binary, "serve", "--weights", weights, "--port", "0", *map(str, flags)],
+        self.process = subprocess.Popen([binary, "serve", "--random-weights" if isinstance(weights, int) else "--weights", str(weights),
+                                         "--port", "0", *map(str, flags)],
                                         stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, env={**clean, **(env or {})})
         self.log, self.port, self.https = [], None, False
         self.ready = threading.Event()
