@@ -88,10 +88,14 @@ static sf_code read_of(sf_arena *a, const char *template_dir, const char *path, 
 
 sf_code sf_include_read(sf_arena *a, const char *template_dir, const char *const *sources, sf_inputs *in,
                         sf_err *err) {
-    for (int i = 0; i < in->n_templates; i++)
-        SF_TRY(read_of(a, template_dir, in->templates[i]->path, sources[i], in, err));
-    for (int i = 0; i < in->n_snippets; i++) /* grows on the way */
-        SF_TRY(read_of(a, template_dir, in->snippets[i].path, in->snippets[i].text, in, err));
+    int done = 0;
+    for (int fast = 0; fast < 2; fast++) {
+        for (int i = 0; i < in->n_templates; i++)
+            if (in->templates[i]->serves[SF_CLASS_PINNED] != fast)
+                SF_TRY(read_of(a, template_dir, in->templates[i]->path, sources[i], in, err));
+        for (; done < in->n_snippets; done++) /* grows on the way */
+            SF_TRY(read_of(a, template_dir, in->snippets[done].path, in->snippets[done].text, in, err));
+    }
     return SF_OK;
 }
 
