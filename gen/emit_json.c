@@ -136,8 +136,13 @@ static void put_op(sf_writer *w, const sf_planned *p, int i) {
             sf_put(w, "%s{\"rows_max\": %d, \"kernel\": \"%s\", \"us_at_max\": %.6g}", r ? ", " : "",
                    op->routes[c][r].rows_max, sf_route_name(&p->plan, &op->routes[c][r]),
                    op->routes[c][r].us_at_max);
-        sf_put(w, "]%s\n", comma(c + 1 < SF_CLASS_COUNT));
+        sf_put(w, "]%s\n", comma(c + 1 < SF_CLASS_COUNT || op->library));
     }
+    if (op->library)
+        sf_put(w,
+               "     \"library\": {\"name\": \"%s\", \"rows_min\": %d, \"kernel\": \"%s\", \"adds\": %s}\n",
+               op->library->library, op->library->rows_min, p->plan.kernels[op->library->kernel].name,
+               yes(op->library->adds));
     sf_put(w, "    }%s\n", comma(i + 1 < p->plan.n_ops));
 }
 

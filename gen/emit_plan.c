@@ -105,6 +105,12 @@ static void put_routes(sf_writer *w, const sf_plan *p) {
                        op->routes[c][r].kernel, op->routes[c][r].us_at_max);
             sf_put(w, "};\n");
         }
+    for (int i = 0; i < p->n_ops; i++) {
+        const sf_library_route *r = p->ops[i].library;
+        if (r)
+            sf_put(w, "static const sf_library_route %s_library = {\"%s\", %d, %d, %s};\n", p->ops[i].name,
+                   r->library, r->rows_min, r->kernel, yes(r->adds));
+    }
     sf_put(w, "\n");
 }
 
@@ -116,8 +122,12 @@ static void put_ops(sf_writer *w, const sf_planned *p) {
                p->ops.ops[i].shape, op->name, op_ids[op->op], scope_ids[op->scope], buf_ids[op->in],
                buf_ids[op->out], op->weight, op->bias, op->n, op->k, (unsigned long long)op->weight_bytes,
                (unsigned long long)op->row_bytes, (unsigned long long)op->row_flops);
-        sf_put(w, "     {%d, %d}, {%s_fast, %s_pinned}},\n", op->n_routes[SF_CLASS_FAST],
+        sf_put(w, "     {%d, %d}, {%s_fast, %s_pinned}, ", op->n_routes[SF_CLASS_FAST],
                op->n_routes[SF_CLASS_PINNED], op->name, op->name);
+        if (op->library)
+            sf_put(w, "&%s_library},\n", op->name);
+        else
+            sf_put(w, "NULL},\n");
     }
     sf_put(w, "};\n\n");
 }

@@ -57,6 +57,12 @@ static void put_kernels(sf_writer *w, const sf_planned *p) {
                 sf_put(w, "    %-6s rows %d..%d  %s\n", sf_class_name((sf_class)c),
                        r ? op->routes[c][r - 1].rows_max + 1 : 1, op->routes[c][r].rows_max,
                        sf_route_name(&p->plan, &op->routes[c][r]));
+        if (op->library)
+            sf_put(
+                w,
+                "    fast   rows %d..  %s, where it is there and faster; its copy of the weight: %.1f MB\n",
+                op->library->rows_min, op->library->library,
+                2.0 * op->n * op->k * sf_cost_launches(&p->plan.model, op) / 1e6);
     }
 }
 

@@ -169,6 +169,24 @@ static sf_code read_reserved(const sf_yaml_node *root, sf_err *err) {
     return SF_OK;
 }
 
+static sf_code read_libraries(const sf_yaml_node *root, sf_machine *m, sf_err *err) {
+    static const char *const names[] = {"cublaslt", NULL};
+    const sf_yaml_node *map = NULL, *list = NULL;
+    if (!m->cuda) return refuse_key(root, "libraries", m->backend, err);
+    if (!sf_yaml_find(root, "libraries")) return SF_OK;
+    SF_TRY(sf_yaml_get_map(root, "libraries", names, &map, err));
+    for (const sf_yaml_node *l = map->first; l; l = l->next) {
+        SF_TRY(sf_yaml_get_list(map, l->key, SF_LIBRARY_USES_MAX, &list, err));
+        for (const sf_yaml_node *op = list->first; op; op = op->next) {
+            if (op->kind != SF_YAML_SCALAR)
+                return SF_FAIL_AT(err, SF_INVALID, op->loc, "%s has a list or a mapping, expected ops",
+                                  l->key);
+            m->library_uses[m->n_library_uses++] = (sf_library_use){l->key, op->text, op->loc};
+        }
+    }
+    return SF_OK;
+}
+
 static sf_code read_tunes(const sf_yaml_node *root, sf_machine *m, sf_err *err) {
     if (!sf_yaml_find(root, "tune")) return SF_OK;
     const sf_yaml_node *tune = NULL, *params = NULL;
@@ -196,26 +214,10 @@ static sf_code read_tunes(const sf_yaml_node *root, sf_machine *m, sf_err *err) 
 }
 
 sf_code sf_machine_read(const sf_yaml_node *root, const char *file, sf_machine *out, sf_err *err) {
-    static const char *const keys[] = {"name",
-                                       "backend",
-                                       "isa",
-                                       "measured",
-                                       "row_buckets",
-                                       "max_rows",
-                                       "max_logit_rows",
-                                       "context",
-                                       "max_seqs",
-                                       "kv",
-                                       "window",
-                                       "verify_wait",
-                                       "prefill_chunk",
-                                       "policy",
-                                       "weights",
-                                       "tensor_parallel",
-                                       "tune",
-                                       "gpu",
-                                       "tiles",
-                                       NULL};
+    static const char *const keys[] = {
+        "name",    "backend",         "isa",  "measured", "row_buckets", "max_rows",      "max_logit_rows",
+        "context", "max_seqs",        "kv",   "window",   "verify_wait", "prefill_chunk", "policy",
+        "weights", "tensor_parallel", "tune", "gpu",      "tiles",       "libraries",     NULL};
     static const char *const backends[] = {"cpu", "cuda", NULL};
     sf_machine m = {.file = file};
     int backend = 0;
@@ -232,6 +234,7 @@ sf_code sf_machine_read(const sf_yaml_node *root, const char *file, sf_machine *
     SF_TRY(read_kv(root, &m, err));
     SF_TRY(read_loop(root, &m, err));
     SF_TRY(read_reserved(root, err));
+    SF_TRY(read_libraries(root, &m, err));
     SF_TRY(read_tunes(root, &m, err));
     *out = m;
     return SF_OK;

@@ -9,6 +9,7 @@
 #define SF_MACHINE_TUNES_MAX   64
 #define SF_MACHINE_TILES_MAX   64
 #define SF_TILE_MAX            8
+#define SF_LIBRARY_USES_MAX    16
 
 /* One entry of `tune: {TEMPLATE: {PARAM: value}}`. */
 typedef struct sf_tune {
@@ -20,6 +21,12 @@ typedef struct sf_tune {
 typedef struct sf_tile {
     int n, k, tile;
 } sf_tile;
+
+/* CUDA: an op that a library may serve in the fast class. */
+typedef struct sf_library_use {
+    const char *library, *op;
+    sf_loc loc; /* the op's */
+} sf_library_use;
 
 typedef struct sf_machine {
     const char *file; /* as given, for messages */
@@ -39,6 +46,8 @@ typedef struct sf_machine {
     int kv_page, kv_pages;
     int window, verify_wait, prefill_chunk;
     const char *policy;
+    int n_library_uses;
+    sf_library_use library_uses[SF_LIBRARY_USES_MAX];
     int n_tunes;
     sf_tune tunes[SF_MACHINE_TUNES_MAX];
 } sf_machine;

@@ -3,6 +3,7 @@
 #include "cost.h"
 #include "expand.h"
 #include "include.h"
+#include "suggest.h"
 
 #include <string.h>
 
@@ -31,6 +32,7 @@ static sf_code choose(const planner *pl, const sf_op_desc *op, sf_class cls, int
     for (int i = 0; i < pl->in->n_templates; i++) {
         const sf_template *t = pl->in->templates[i];
         if (t->op != op->op || !t->serves[cls] || strcmp(t->backend, pl->in->machine.backend) != 0) continue;
+        if (t->library) continue;
         any = true;
         if (rows < t->rows_lo || rows > t->rows_hi) continue;
         if (better(t, best, cls)) {
@@ -105,6 +107,50 @@ static sf_code route_op(planner *pl, int op, sf_class cls) {
     }
     d->n_routes[cls] = n;
     d->routes[cls] = routes;
+    return SF_OK;
+}
+
+static const sf_template *library_template(const planner *pl, const sf_library_use *use, sf_op op) {
+    for (int i = 0; i < pl->in->n_templates; i++) {
+        const sf_template *t = pl->in->templates[i];
+        if (t->library && t->op == op && strcmp(t->library, use->library) == 0) return t;
+    }
+    return NULL;
+}
+
+/* The op that the build configuration offers to a library. */
+static sf_code offered_op(const planner *pl, const sf_library_use *use, int *out) {
+    const char *names[SF_OPS_MAX + 1] = {NULL};
+    for (int i = 0; i < pl->p->ops.n; i++) {
+        names[i] = pl->p->ops.ops[i].desc.name;
+        *out = i;
+        if (strcmp(names[i], use->op) == 0) return SF_OK;
+    }
+    const char *close = sf_suggest(use->op, names);
+    return SF_FAIL_AT(pl->err, SF_INVALID, use->loc, "op '%.64s' is unknown, %s%s%s", use->op,
+                      close ? "did you mean '" : "expected one that multiplies", close ? close : "",
+                      close ? "'?" : "");
+}
+
+static sf_code route_library(planner *pl, const sf_library_use *use) {
+    int op = 0;
+    SF_TRY(offered_op(pl, use, &op));
+    const sf_op_spec *s = &pl->p->ops.ops[op];
+    const sf_template *t = library_template(pl, use, s->desc.op);
+    if (!t || s->desc.scope != SF_SCOPE_LAYER || s->epilogue == SF_EPILOGUE_SWIGLU)
+        return SF_FAIL_AT(pl->err, SF_INVALID, use->loc,
+                          "op %s by %s, expected a product of a layer that is stored or added", use->op,
+                          use->library);
+    if (t->rows_lo > pl->in->machine.max_rows)
+        return SF_FAIL_AT(pl->err, SF_INVALID, use->loc,
+                          "%s serves from %d rows, expected max_rows over that", use->library, t->rows_lo);
+    if (s->desc.library)
+        return SF_FAIL_AT(pl->err, SF_INVALID, use->loc, "op %s stands twice, expected once", use->op);
+    sf_library_route *r = sf_arena_alloc(pl->arena, 1, sizeof *r);
+    if (!r) return sf_arena_full(pl->err);
+    *r = (sf_library_route){use->library, t->rows_lo, 0, s->epilogue == SF_EPILOGUE_ADD};
+    SF_TRY(find_kernel(pl, op, t, t->rows_lo, &r->kernel));
+    pl->p->ops.ops[op].desc.library = r;
     return SF_OK;
 }
 
@@ -226,6 +272,8 @@ sf_code sf_planned_build(sf_arena *a, const sf_inputs *in, sf_planned **out, sf_
     for (int i = 0; i < p->ops.n; i++)
         for (int c = 0; c < SF_CLASS_COUNT; c++)
             SF_TRY(route_op(&pl, i, (sf_class)c));
+    for (int i = 0; i < in->machine.n_library_uses; i++)
+        SF_TRY(route_library(&pl, &in->machine.library_uses[i]));
     SF_TRY(expand_kernels(&pl));
     SF_TRY(fill_buckets(&pl));
     SF_TRY(fill_plan(&pl));

@@ -207,6 +207,11 @@ static sf_code tile_line(cursor *c) {
     return sf_cursor_end(c);
 }
 
+static sf_code library_line(cursor *c) {
+    c->t->library_line = c->line;
+    return name_line(c, "a library", &c->t->library);
+}
+
 /* An order may take several lines; they are one text. */
 static sf_code order_line(cursor *c) {
     skip_space(c);
@@ -229,13 +234,15 @@ static sf_code head_line(cursor *c, bool *op_seen) {
     if (sf_cursor_take(c, "class")) return class_line(c);
     if (sf_cursor_take(c, "rows")) return rows_line(c);
     if (sf_cursor_take(c, "name")) return tile_line(c);
+    if (sf_cursor_take(c, "library")) return library_line(c);
     if (sf_cursor_take(c, "order:")) return order_line(c);
     if (sf_cursor_take(c, "param")) return sf_template_param_line(c);
     sf_word w = {0};
     SF_TRY(sf_cursor_word(c, "a directive", &w));
     return sf_cursor_fail(
         c, w.col,
-        "'%.40s' in the head, expected template, op, backend, class, rows, name, order:, param or prelude",
+        "'%.40s' in the head, expected template, op, backend, class, rows, name, library, order:, param or "
+        "prelude",
         w.text);
 }
 
@@ -267,6 +274,10 @@ static sf_code check_head(const sf_template *t, bool op_seen, int prelude, sf_er
                         : !t->rows_lo                    ? "rows"
                         : !t->order                      ? "order:"
                                                          : NULL;
+    if (!lacks && t->library && t->serves[SF_CLASS_PINNED])
+        return sf_template_fail(t, t->library_line, 1, SF_FORMAT, err,
+                                "library %s with the pinned class, expected class fast: it promises no order",
+                                t->library);
     if (!lacks) return SF_OK;
     return sf_template_fail(t, prelude, 1, SF_FORMAT, err, "the head ends, expected '//@ %s' before it",
                             lacks);

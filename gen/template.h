@@ -75,6 +75,8 @@ typedef struct sf_template {
     const char *file; /* for generated files: "templates/cpu/gemm.c", whatever the folder's place */
     char sha256[65];
     const char *name, *backend, *order;
+    const char *library; /* that serves the op; the kernel makes the weight's copy for it. NULL: none */
+    int library_line;
     sf_word tile; /* pattern of the kernel's name, and its line */
     int tile_line;
     sf_op op;

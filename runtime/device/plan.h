@@ -106,6 +106,15 @@ typedef struct sf_route {
     double us_at_max; /* cost model: microseconds at rows_max rows */
 } sf_route;
 
+/* A library that may serve an op in the fast class from rows_min rows on, where it is on the machine and
+ * faster than the op's routes. It reads a copy of the weight in its own layout, which `kernel` makes. */
+typedef struct sf_library_route {
+    const char *library; /* "cublaslt" */
+    int rows_min;
+    int kernel; /* index into sf_plan.kernels: from args.in, the packed weight, to args.out */
+    bool adds;  /* to what the op's out holds; else it is written */
+} sf_library_route;
+
 typedef struct sf_op_desc {
     const char *name; /* "qkv" */
     sf_op op;
@@ -117,6 +126,7 @@ typedef struct sf_op_desc {
     uint64_t weight_bytes, row_bytes, row_flops; /* read once a pass; per row */
     int n_routes[SF_CLASS_COUNT];
     const sf_route *routes[SF_CLASS_COUNT];
+    const sf_library_route *library; /* NULL: none */
 } sf_op_desc;
 
 typedef struct sf_buf_desc {

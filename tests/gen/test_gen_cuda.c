@@ -399,11 +399,111 @@ static void every_cuda_pair_is_planned(void **state) {
             sf_files *files = NULL;
             sf_planned *p = plan_of(a, models[m], configs[c], "templates");
             assert_ok(sf_emit(a, p, &files, &err), &err);
-            assert_int_equal(p->plan.n_kernels, 56);
+            assert_int_equal(p->plan.n_kernels, c == 0 ? 59 : 56); /* three copies for a library */
             assert_int_equal(op_named(p, "qkv")->n_routes[SF_CLASS_PINNED], 7);
             assert_int_equal(op_named(p, "lm_head")->n_routes[SF_CLASS_PINNED], 5);
             assert_int_equal(op_named(p, "attention_long")->routes[SF_CLASS_FAST][0].kernel, -1);
         }
+    sf_arena_destroy(a);
+}
+
+/* ---- a library ---- */
+
+static const char *h200_with(const char *name, const char *libraries) {
+    const char *to = at(name);
+    copy_file("build-configs/h200.yaml", to, "libraries: {cublaslt: [qkv, o, down]}", libraries);
+    return to;
+}
+
+static void a_library_is_offered_what_the_configuration_says(void **state) {
+    (void)state;
+    sf_arena *a = new_arena();
+    sf_planned *with =
+        plan_of(a, SMOLLM, h200_with("with.yaml", "libraries: {cublaslt: [down, qkv]}"), "templates");
+    sf_planned *without = plan_of(a, SMOLLM, h200_with("without.yaml", "# none"), "templates");
+    const sf_library_route *qkv = op_named(with, "qkv")->library, *down = op_named(with, "down")->library;
+    assert_non_null(qkv);
+    assert_non_null(down);
+    assert_null(op_named(with, "o")->library);
+    assert_string_equal(qkv->library, "cublaslt");
+    assert_true(!qkv->adds && down->adds && qkv->rows_min == 257);
+    assert_string_equal(with->plan.kernels[qkv->kernel].template, "gemm_cublaslt");
+    assert_int_equal(with->plan.kernels[qkv->kernel].cls, SF_CLASS_FAST);
+    assert_int_equal(with->kernels[down->kernel].values[1].i, 1536); /* K of its weight */
+    assert_int_equal(with->plan.n_kernels, without->plan.n_kernels + 2);
+    for (int i = 0; i < without->plan.n_ops; i++) {
+        const sf_op_desc *x = &with->plan.ops[i], *y = &without->plan.ops[i];
+        assert_null(y->library);
+        for (int c = 0; c < SF_CLASS_COUNT; c++) { /* routes are what they were */
+            assert_int_equal(x->n_routes[c], y->n_routes[c]);
+            assert_memory_equal(x->routes[c], y->routes[c], sizeof(sf_route) * (size_t)x->n_routes[c]);
+        }
+    }
+    assert_string_equal(with->plan.pinned_hash, without->plan.pinned_hash);
+    sf_arena_destroy(a);
+}
+
+static void a_library_s_part_is_written(void **state) {
+    (void)state;
+    sf_arena *a = new_arena();
+    sf_err err = {0};
+    sf_files *files = NULL;
+    sf_planned *p = plan_of(a, "models/llama-3.1-8b.yaml", "build-configs/h200.yaml", "templates");
+    sf_writer text = {.err = &err};
+    assert_ok(sf_emit(a, p, &files, &err), &err);
+    assert_non_null(strstr(file_named(files, "plan.c"), "o_library = {\"cublaslt\", 257, 57, true};\n"));
+    assert_non_null(strstr(file_named(files, "plan.c"), "{o_fast, o_pinned}, &o_library},\n"));
+    assert_non_null(strstr(file_named(files, "plan.c"), "{gate_up_fast, gate_up_pinned}, NULL},\n"));
+    assert_non_null(strstr(file_named(files, "plan.json"),
+                           "\"kernel\": \"gemm_down_bf16_rowmajor_cuda_fast\", \"adds\": true}"));
+    sf_explain(&text, p);
+    assert_non_null(strstr(text.buf.data,
+                           "fast   rows 257..  cublaslt, where it is there and faster; its copy of the "
+                           "weight: 1610.6 MB\n"));
+    sf_buf_fini(&text.buf);
+    sf_arena_destroy(a);
+}
+
+static void what_no_library_serves_is_refused_where_it_stands(void **state) {
+    (void)state;
+    static const char *const cases[][2] = {
+        {"[qvk]", "op 'qvk' is unknown, did you mean 'qkv'?"},
+        {"[zzzzzz]", "op 'zzzzzz' is unknown, expected one that multiplies"},
+        {"[gate_up]", "op gate_up by cublaslt, expected a product of a layer that is stored or added"},
+        {"[lm_head]", "op lm_head by cublaslt, expected a product of a layer that is stored or added"},
+        {"[attn_norm]", "op attn_norm by cublaslt, expected a product of a layer that is stored or added"},
+        {"[o, o]", "op o stands twice, expected once"},
+    };
+    sf_arena *a = new_arena();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        sf_err err = {0};
+        sf_inputs *in = NULL;
+        sf_planned *p = NULL;
+        char libraries[80];
+        snprintf(libraries, sizeof libraries, "libraries: {cublaslt: %s}", cases[i][0]);
+        const char *config = h200_with("bad.yaml", libraries);
+        assert_ok(sf_inputs_read(a, SMOLLM, config, "templates", &in, &err), &err);
+        assert_int_equal(sf_planned_build(a, in, &p, &err), SF_INVALID);
+        assert_non_null(strstr(message(&err), cases[i][1]));
+        assert_non_null(strstr(message(&err), "bad.yaml:2"));
+    }
+    sf_arena_destroy(a);
+}
+
+/* Included files are hashed in the order in which they are found. */
+static void a_fast_template_changes_no_pinned_hash(void **state) {
+    (void)state;
+    sf_arena *a = new_arena();
+    sf_planned *before = gpu_plan(a, TEST_TEMPLATES);
+    const char *dir = changed(
+        "early", "templates/cuda/gemm_draft.cu", "#include \"snippets/draft.cuh\"",
+        "#include \"snippets/step.cuh\"\n#include \"device/cuda/args.h\"\n#include \"snippets/draft.cuh\"");
+    char command[256];
+    snprintf(command, sizeof command, "cd '%s/early/templates/cuda' && mv gemm_draft.cu aaa.cu", scratch);
+    assert_int_equal(system(command), 0);
+    sf_planned *after = gpu_plan(a, dir);
+    assert_string_not_equal(before->plan.gen_hash, after->plan.gen_hash);
+    assert_string_equal(before->plan.pinned_hash, after->plan.pinned_hash);
     sf_arena_destroy(a);
 }
 
@@ -488,6 +588,10 @@ int main(void) {
         cmocka_unit_test(a_cpu_plan_has_no_sources),
         cmocka_unit_test(explain_says_what_is_new),
         cmocka_unit_test(every_cuda_pair_is_planned),
+        cmocka_unit_test(a_library_is_offered_what_the_configuration_says),
+        cmocka_unit_test(a_library_s_part_is_written),
+        cmocka_unit_test(what_no_library_serves_is_refused_where_it_stands),
+        cmocka_unit_test(a_fast_template_changes_no_pinned_hash),
         cmocka_unit_test(few_rows_have_fast_kernels_of_their_own),
         cmocka_unit_test(a_class_of_its_own_comes_before_both),
         cmocka_unit_test(llama_has_measured_tiles_and_scaled_frequencies),

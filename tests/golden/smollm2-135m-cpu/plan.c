@@ -396,40 +396,40 @@ static const sf_route sample_pinned[] = {{128, 36, 1006.63}};
 static const sf_op_desc ops[] = {
     /* x [rows, 576] = embed(tokens [rows, 1]) */
     {"embed", SF_OP_EMBED, SF_SCOPE_PRE, SF_BUF_TOKENS, SF_BUF_X, 0, -1, 576, 1, 0u, 3460u, 576u,
-     {1, 1}, {embed_fast, embed_pinned}},
+     {1, 1}, {embed_fast, embed_pinned}, NULL},
     /* h [rows, 576] = rmsnorm(x [rows, 576]) */
     {"attn_norm", SF_OP_RMSNORM, SF_SCOPE_LAYER, SF_BUF_X, SF_BUF_H, 1, -1, 576, 576, 2304u, 3456u, 2304u,
-     {1, 1}, {attn_norm_fast, attn_norm_pinned}},
+     {1, 1}, {attn_norm_fast, attn_norm_pinned}, NULL},
     /* qkv [rows, 960] = store(h [rows, 576] x [960, 576]^T) */
     {"qkv", SF_OP_GEMM, SF_SCOPE_LAYER, SF_BUF_H, SF_BUF_QKV, 2, -1, 960, 576, 1105920u, 4992u, 1105920u,
-     {4, 4}, {qkv_fast, qkv_pinned}},
+     {4, 4}, {qkv_fast, qkv_pinned}, NULL},
     /* q [rows, 576] = rope_append(qkv [rows, 960]) */
     {"rope_append", SF_OP_ROPE_APPEND, SF_SCOPE_LAYER, SF_BUF_QKV, SF_BUF_Q, -1, -1, 576, 960, 0u, 5760u, 2880u,
-     {1, 1}, {rope_append_fast, rope_append_pinned}},
+     {1, 1}, {rope_append_fast, rope_append_pinned}, NULL},
     /* attn [rows, 576] = attention(q [rows, 576]) */
     {"attention", SF_OP_ATTENTION, SF_SCOPE_LAYER, SF_BUF_Q, SF_BUF_ATTN, -1, -1, 576, 576, 0u, 2304u, 576u,
-     {1, 1}, {attention_fast, attention_pinned}},
+     {1, 1}, {attention_fast, attention_pinned}, NULL},
     /* x [rows, 576] = add(attn [rows, 576] x [576, 576]^T) */
     {"o", SF_OP_GEMM, SF_SCOPE_LAYER, SF_BUF_ATTN, SF_BUF_X, 3, -1, 576, 576, 663552u, 5760u, 663552u,
-     {4, 4}, {o_fast, o_pinned}},
+     {4, 4}, {o_fast, o_pinned}, NULL},
     /* h [rows, 576] = rmsnorm(x [rows, 576]) */
     {"mlp_norm", SF_OP_RMSNORM, SF_SCOPE_LAYER, SF_BUF_X, SF_BUF_H, 4, -1, 576, 576, 2304u, 3456u, 2304u,
-     {1, 1}, {mlp_norm_fast, mlp_norm_pinned}},
+     {1, 1}, {mlp_norm_fast, mlp_norm_pinned}, NULL},
     /* act [rows, 1536] = swiglu(h [rows, 576] x [3072, 576]^T) */
     {"gate_up", SF_OP_GEMM, SF_SCOPE_LAYER, SF_BUF_H, SF_BUF_ACT, 5, -1, 3072, 576, 3538944u, 4224u, 3538944u,
-     {4, 4}, {gate_up_fast, gate_up_pinned}},
+     {4, 4}, {gate_up_fast, gate_up_pinned}, NULL},
     /* x [rows, 576] = add(act [rows, 1536] x [576, 1536]^T) */
     {"down", SF_OP_GEMM, SF_SCOPE_LAYER, SF_BUF_ACT, SF_BUF_X, 6, -1, 576, 1536, 1769472u, 7680u, 1769472u,
-     {4, 4}, {down_fast, down_pinned}},
+     {4, 4}, {down_fast, down_pinned}, NULL},
     /* h [logit rows, 576] = rmsnorm(x [rows, 576]) */
     {"final_norm", SF_OP_RMSNORM, SF_SCOPE_HEAD, SF_BUF_X, SF_BUF_H, 7, -1, 576, 576, 2304u, 3456u, 2304u,
-     {1, 1}, {final_norm_fast, final_norm_pinned}},
+     {1, 1}, {final_norm_fast, final_norm_pinned}, NULL},
     /* logits [logit rows, 49152] = store(h [logit rows, 576] x [49152, 576]^T) */
     {"lm_head", SF_OP_GEMM, SF_SCOPE_HEAD, SF_BUF_H, SF_BUF_LOGITS, 0, -1, 49152, 576, 56623104u, 197760u, 56623104u,
-     {4, 4}, {lm_head_fast, lm_head_pinned}},
+     {4, 4}, {lm_head_fast, lm_head_pinned}, NULL},
     /* none [logit rows, 1] = sample(logits [logit rows, 49152]) */
     {"sample", SF_OP_SAMPLE, SF_SCOPE_HEAD, SF_BUF_LOGITS, SF_BUF_NONE, -1, -1, 1, 49152, 0u, 196608u, 393216u,
-     {1, 1}, {sample_fast, sample_pinned}},
+     {1, 1}, {sample_fast, sample_pinned}, NULL},
 };
 
 /* {rows_max, {fast, pinned} microseconds a pass, context excluded} */

@@ -411,40 +411,40 @@ static const sf_route sample_pinned[] = {{64, 36, 3.9296}};
 static const sf_op_desc ops[] = {
     /* x [rows, 44] = embed(tokens [rows, 1]) */
     {"embed", SF_OP_EMBED, SF_SCOPE_PRE, SF_BUF_TOKENS, SF_BUF_X, 0, -1, 44, 1, 0u, 268u, 44u,
-     {1, 1}, {embed_fast, embed_pinned}},
+     {1, 1}, {embed_fast, embed_pinned}, NULL},
     /* h [rows, 44] = rmsnorm(x [rows, 44]) */
     {"attn_norm", SF_OP_RMSNORM, SF_SCOPE_LAYER, SF_BUF_X, SF_BUF_H, 1, -1, 44, 44, 176u, 264u, 176u,
-     {1, 1}, {attn_norm_fast, attn_norm_pinned}},
+     {1, 1}, {attn_norm_fast, attn_norm_pinned}, NULL},
     /* qkv [rows, 84] = store(h [rows, 44] x [84, 44]^T + bias) */
     {"qkv", SF_OP_GEMM, SF_SCOPE_LAYER, SF_BUF_H, SF_BUF_QKV, 2, 3, 84, 44, 8784u, 424u, 7392u,
-     {4, 4}, {qkv_fast, qkv_pinned}},
+     {4, 4}, {qkv_fast, qkv_pinned}, NULL},
     /* q [rows, 60] = rope_append(qkv [rows, 84]) */
     {"rope_append", SF_OP_ROPE_APPEND, SF_SCOPE_LAYER, SF_BUF_QKV, SF_BUF_Q, 4, -1, 60, 84, 96u, 504u, 564u,
-     {1, 1}, {rope_append_fast, rope_append_pinned}},
+     {1, 1}, {rope_append_fast, rope_append_pinned}, NULL},
     /* attn [rows, 60] = attention(q [rows, 60]) */
     {"attention", SF_OP_ATTENTION, SF_SCOPE_LAYER, SF_BUF_Q, SF_BUF_ATTN, -1, -1, 60, 60, 0u, 240u, 60u,
-     {1, 1}, {attention_fast, attention_pinned}},
+     {1, 1}, {attention_fast, attention_pinned}, NULL},
     /* x [rows, 44] = add(attn [rows, 60] x [44, 60]^T) */
     {"o", SF_OP_GEMM, SF_SCOPE_LAYER, SF_BUF_ATTN, SF_BUF_X, 5, -1, 44, 60, 5760u, 472u, 5280u,
-     {4, 4}, {o_fast, o_pinned}},
+     {4, 4}, {o_fast, o_pinned}, NULL},
     /* h [rows, 44] = rmsnorm(x [rows, 44]) */
     {"mlp_norm", SF_OP_RMSNORM, SF_SCOPE_LAYER, SF_BUF_X, SF_BUF_H, 6, -1, 44, 44, 176u, 264u, 176u,
-     {1, 1}, {mlp_norm_fast, mlp_norm_pinned}},
+     {1, 1}, {mlp_norm_fast, mlp_norm_pinned}, NULL},
     /* act [rows, 74] = swiglu(h [rows, 44] x [148, 44]^T) */
     {"gate_up", SF_OP_GEMM, SF_SCOPE_LAYER, SF_BUF_H, SF_BUF_ACT, 7, -1, 148, 44, 14080u, 236u, 13024u,
-     {4, 4}, {gate_up_fast, gate_up_pinned}},
+     {4, 4}, {gate_up_fast, gate_up_pinned}, NULL},
     /* x [rows, 44] = add(act [rows, 74] x [44, 74]^T) */
     {"down", SF_OP_GEMM, SF_SCOPE_LAYER, SF_BUF_ACT, SF_BUF_X, 8, -1, 44, 74, 7104u, 500u, 6512u,
-     {4, 4}, {down_fast, down_pinned}},
+     {4, 4}, {down_fast, down_pinned}, NULL},
     /* h [logit rows, 44] = rmsnorm(x [rows, 44]) */
     {"final_norm", SF_OP_RMSNORM, SF_SCOPE_HEAD, SF_BUF_X, SF_BUF_H, 9, -1, 44, 44, 176u, 264u, 176u,
-     {1, 1}, {final_norm_fast, final_norm_pinned}},
+     {1, 1}, {final_norm_fast, final_norm_pinned}, NULL},
     /* logits [logit rows, 307] = store(h [logit rows, 44] x [307, 44]^T) */
     {"lm_head", SF_OP_GEMM, SF_SCOPE_HEAD, SF_BUF_H, SF_BUF_LOGITS, 10, -1, 307, 44, 28160u, 1316u, 27016u,
-     {4, 4}, {lm_head_fast, lm_head_pinned}},
+     {4, 4}, {lm_head_fast, lm_head_pinned}, NULL},
     /* none [logit rows, 1] = sample(logits [logit rows, 307]) */
     {"sample", SF_OP_SAMPLE, SF_SCOPE_HEAD, SF_BUF_LOGITS, SF_BUF_NONE, -1, -1, 1, 307, 0u, 1228u, 2456u,
-     {1, 1}, {sample_fast, sample_pinned}},
+     {1, 1}, {sample_fast, sample_pinned}, NULL},
 };
 
 /* {rows_max, {fast, pinned} microseconds a pass, context excluded} */
