@@ -45,6 +45,7 @@ static json_t *cuda_json(const sf_device *cuda) {
     bool ok = o != NULL;
     sf_json_put(o, "passes", json_integer(c.passes), &ok);
     sf_json_put(o, "launches", json_integer(c.launches), &ok);
+    sf_json_put(o, "library_launches", json_integer(c.library), &ok);
     sf_json_put(o, "copies", json_integer(c.copies), &ok);
     sf_json_put(o, "waits", json_integer(c.waits), &ok);
     sf_json_put(o, "allocations", json_integer(c.allocations), &ok);

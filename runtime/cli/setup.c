@@ -2,6 +2,7 @@
 
 #include "api/json.h"
 #include "device/cpu/cpu.h"
+#include "device/cuda/cuda.h"
 
 #include <signal.h>
 #include <stdarg.h>
@@ -55,6 +56,15 @@ void sf_cli_engine_config(const sf_cli_opts *o, sf_engine_config *out) {
     }
 }
 
+/* The engine runs without it, so this is no error. */
+static void tell_library(const sf_engine *e) {
+    const sf_device *cuda = sf_engine_cuda(e);
+    if (!cuda) return;
+    const sf_cuda_start s = sf_cuda_start_get(cuda);
+    if (s.library_note[0])
+        fprintf(stderr, "steadfast: products of the fast class by our own kernels: %s\n", s.library_note);
+}
+
 int sf_cli_engine_open(const sf_plan *plan, const sf_engine_config *c, sf_engine **out) {
     if (!c->weights && !c->random) {
         return sf_cli_error(SF_EXIT_USAGE, "no weights: give --weights FILE%s",
@@ -66,7 +76,9 @@ int sf_cli_engine_open(const sf_plan *plan, const sf_engine_config *c, sf_engine
     /* Told before the weights are loaded, which may take long. */
     if (!c->text_only && strcmp(plan->backend, "cpu") == 0) rc = sf_cpu_isa_pick(plan, c->isa, &isa, &err);
     if (rc == SF_OK) rc = sf_engine_open(plan, c, out, &err);
-    return rc == SF_OK ? SF_EXIT_OK : sf_cli_report(&err);
+    if (rc != SF_OK) return sf_cli_report(&err);
+    tell_library(*out);
+    return SF_EXIT_OK;
 }
 
 void sf_cli_api_model(const sf_plan *plan, const sf_engine *e, const sf_cli_opts *o, sf_api_model *out) {

@@ -75,6 +75,11 @@ static CUresult to_host_async(void *to, CUdeviceptr from, size_t bytes, CUstream
     (void)s;
     return to_host(to, from, bytes);
 }
+static CUresult on_device_async(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream s) {
+    (void)s;
+    memcpy(host(to), host(from), bytes);
+    return CUDA_SUCCESS;
+}
 static CUresult memset_async(CUdeviceptr p, unsigned char value, size_t n, CUstream s) {
     (void)s;
     memset(host(p), value, n);
@@ -221,6 +226,7 @@ void fake_driver_init(sf_cu *cu, size_t memory) {
                   .cuMemcpyDtoH = to_host,
                   .cuMemcpyHtoDAsync = to_device_async,
                   .cuMemcpyDtoHAsync = to_host_async,
+                  .cuMemcpyDtoDAsync = on_device_async,
                   .cuMemsetD8Async = memset_async,
                   .cuStreamCreate = stream_create,
                   .cuStreamDestroy = stream_destroy,

@@ -1,6 +1,7 @@
 #include "cuda/cuda_test.h"
 
 #include "device/cuda/cu_api.h"
+#include "device/cuda/cublaslt.h"
 #include "device/cuda/dl.h"
 #include "device/cuda/gpu.h"
 #include "device/cuda/nvrtc.h"
@@ -10,12 +11,15 @@ static void a_missing_library_is_named(void **state) {
     static const char *const names[] = {"libcuda-nosuch.so.1", NULL};
     sf_cu cu = {.version = 7};
     sf_nvrtc nvrtc = {.major = 7};
+    sf_cublaslt lt = {.version = 7};
     sf_err err;
     assert_fails(sf_cu_open_names(&cu, names, &err), &err, SF_UNSUPPORTED,
                  "libcuda-nosuch.so.1 is not on this machine: libcuda-nosuch.so.1: cannot open");
     assert_fails(sf_nvrtc_open_names(&nvrtc, names, &err), &err, SF_UNSUPPORTED,
                  "libcuda-nosuch.so.1 is not");
-    assert_true(cu.version == 7 && nvrtc.major == 7); /* a failed call touches nothing */
+    assert_fails(sf_cublaslt_open_names(&lt, names, &err), &err, SF_UNSUPPORTED,
+                 "libcuda-nosuch.so.1 is not");
+    assert_true(cu.version == 7 && nvrtc.major == 7 && lt.version == 7); /* a failed call touches nothing */
 }
 
 static void a_missing_function_is_named_with_its_library(void **state) {
@@ -23,10 +27,13 @@ static void a_missing_function_is_named_with_its_library(void **state) {
     static const char *const names[] = {"libm.so.6", NULL}; /* on every machine, and no CUDA library */
     sf_cu cu;
     sf_nvrtc nvrtc;
+    sf_cublaslt lt;
     sf_err err;
     assert_fails(sf_cu_open_names(&cu, names, &err), &err, SF_UNSUPPORTED, "libm.so.6 lacks cuInit");
     assert_fails(sf_nvrtc_open_names(&nvrtc, names, &err), &err, SF_UNSUPPORTED,
                  "libm.so.6 lacks nvrtcVersion");
+    assert_fails(sf_cublaslt_open_names(&lt, names, &err), &err, SF_UNSUPPORTED,
+                 "libm.so.6 lacks cublasLtGetVersion");
 }
 
 static void the_first_library_that_is_there_serves(void **state) {

@@ -244,7 +244,7 @@ static void a_launch_carries_grid_attributes_and_arguments(void **state) {
 
 static const sf_cuda_kernel kernel = {
     .name = "gemm_x", .fn = (CUfunction)&seen, .launch = {1, 32, 0, 1, 0, 0, 0}};
-static const sf_cuda_step steps[] = {{&kernel, {0}, 0}, {&kernel, {0}, 0}, {&kernel, {0}, 0}};
+static const sf_cuda_step steps[] = {{.kernel = &kernel}, {.kernel = &kernel}, {.kernel = &kernel}};
 
 static void steps_are_captured_once_and_nothing_leaks(void **state) {
     (void)state;

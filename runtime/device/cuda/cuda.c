@@ -19,14 +19,14 @@ static const sf_cuda *of_const(const sf_device *d) {
 static sf_code queue(sf_cuda *d, const sf_cuda_flight *f, const sf_pass *pass, size_t used, sf_err *err) {
     sf_cu *cu = &d->cu;
     const CUstream s = d->gpu.stream;
-    const sf_cuda_shape *shape = sf_cuda_shape_find(d, pass->cls, pass->rows, pass->n_logits);
+    sf_cuda_shape *shape = sf_cuda_shape_find(d, pass->cls, pass->rows, pass->n_logits);
     if (!shape)
         return SF_FAIL(err, SF_INVALID, "no shape holds a pass of %d rows and %d logit rows", pass->rows,
                        pass->n_logits);
     SF_TRY(sf_cu_check(cu, cu->cuEventRecord(f->from, s), "cuEventRecord", NULL, SF_SRC, err));
     SF_TRY(sf_cu_check(cu, cu->cuMemcpyHtoDAsync(d->block, f->block, used, s),
                        "cuMemcpyHtoDAsync of the pass block", NULL, SF_SRC, err));
-    SF_TRY(sf_cuda_shape_launch(d, shape, err));
+    SF_TRY(sf_cuda_shape_launch(d, shape, pass->rows, err));
     d->counts.copies++;
     if (pass->n_logits > 0) {
         const size_t bytes = (size_t)pass->n_logits * sizeof *f->results;
@@ -133,6 +133,7 @@ static void cuda_destroy(sf_device *base) {
     if (d->gpu.cu) {
         (void)d->cu.cuStreamSynchronize(d->gpu.stream); /* a pass may be under way over this memory */
         sf_cuda_shapes_close(d);
+        sf_cuda_library_close(d);
         sf_cuda_stages_close(d);
         sf_cuda_memory_close(d);
         sf_cuda_kernels_close(d);

@@ -22,6 +22,10 @@ typedef struct sf_cuda_start {
     double compile_s, graphs_s;
     size_t weight_bytes, kv_bytes, buffer_bytes; /* on the GPU */
     char note[240];                              /* about the cache of compiled kernels; "" for none */
+    size_t library_bytes;   /* on the GPU: copies of weights, and what its products work in */
+    size_t library_version; /* cuBLASLt's: 10000 * major + 100 * minor + patch; 0: none is used */
+    double library_s;
+    char library_note[240]; /* why the plan's library does not serve; "" where it does, or none is planned */
 } sf_cuda_start;
 
 /* One shape of pass: how it is launched and why. */
@@ -29,6 +33,7 @@ typedef struct sf_cuda_shape_info {
     sf_class cls;
     int rows, logits; /* the buckets; logits 0: no logit rows */
     int kernels;      /* launches of a pass */
+    int library;      /* of these by a library, where the shape is not launched as a graph */
     bool graph;       /* false: launched one by one, which was faster */
     bool timed;       /* graph_us and eager_us were measured; other shapes follow the nearest that was */
     double graph_us, eager_us;
@@ -53,6 +58,18 @@ sf_cuda_start sf_cuda_start_get(const sf_device *d);
 /* Shape i of those the device holds; false past the last. */
 bool sf_cuda_shape_get(const sf_device *d, int i, sf_cuda_shape_info *out);
 
+/* What was measured of an op that a library may serve in the fast class, in one row bucket. */
+typedef struct sf_cuda_library_info {
+    const char *library, *op;
+    int rows;                  /* the bucket */
+    double own_us, library_us; /* one launch */
+    bool used;
+} sf_cuda_library_info;
+/* Measurement i; false past the last. */
+bool sf_cuda_library_get(const sf_device *d, int i, sf_cuda_library_info *out);
+/* Own kernels alone from now on, or libraries where the start chose them. Benches: both in one process. */
+void sf_cuda_library_use(sf_device *d, bool use);
+
 /* What one op of a pass takes: its kernels of all layers queued back to back in a graph of their own, median
  * of `turns` (1..64) runs. op is an index into the plan's ops; the pass is filled in as if it were launched,
  * and its KV is overwritten. */
@@ -70,6 +87,7 @@ void sf_cuda_force_eager(sf_device *d, bool eager);
  * the GPU, and memory taken. */
 typedef struct sf_cuda_counts {
     int64_t passes, launches, copies, waits, allocations;
+    int64_t library; /* launches that a library made */
 } sf_cuda_counts;
 sf_cuda_counts sf_cuda_counts_get(const sf_device *d);
 /* Reads or writes bytes of the packed weights on the GPU. Selftest: a poisoned neighbour. Errors: SF_DEVICE.

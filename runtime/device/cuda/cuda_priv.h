@@ -3,6 +3,7 @@
 #define SF_DEVICE_CUDA_CUDA_PRIV_H
 
 #include "device/cuda/block.h"
+#include "device/cuda/cublaslt.h"
 #include "device/cuda/cuda.h"
 #include "device/cuda/nvrtc.h"
 
@@ -13,10 +14,32 @@
 /* A class, a row bucket and a logit-row bucket: the launches that make such a pass. */
 typedef struct sf_cuda_shape {
     sf_cuda_shape_info info;
-    sf_cuda_step *steps; /* [info.kernels] */
-    int *ops;            /* [info.kernels]: the plan's op that a step runs */
-    sf_cuda_graph graph;
+    sf_cuda_step *steps;  /* [info.kernels] */
+    sf_cuda_step *served; /* the same, some of them by a library, launched one by one; NULL: none */
+    int *ops;             /* [info.kernels]: the plan's op that a step runs */
+    sf_cuda_graph graph;  /* of steps: a graph would hold the row count that a library is asked for */
 } sf_cuda_shape;
+
+/* An op that cuBLASLt may serve: its weight's copy in rows, and where it was faster. */
+typedef struct sf_cuda_offer {
+    int op;
+    sf_product product;
+    CUdeviceptr copy; /* [layers][layer_bytes]; 0: never faster, not kept */
+    size_t layer_bytes;
+    sf_cuda_library_info *found; /* [n_found], by row bucket */
+    int n_found;
+} sf_cuda_offer;
+
+#define SF_CUDA_OFFERS_MAX 16
+
+typedef struct sf_cuda_library {
+    sf_cublaslt lt;
+    cublasLtHandle handle;
+    CUdeviceptr workspace;
+    sf_cuda_offer offers[SF_CUDA_OFFERS_MAX];
+    int n;
+    bool unused; /* switched off by sf_cuda_library_use */
+} sf_cuda_library;
 
 /* One thread's way of weights to the GPU: pinned memory, filled while the copy before is under way. */
 typedef struct sf_cuda_stage {
@@ -62,6 +85,7 @@ typedef struct sf_cuda {
     sf_cuda_shape *shapes;
     int n_shapes;
     bool force_eager;
+    sf_cuda_library library;
 
     uint16_t *kv_cache; /* [layers][a page of a layer]: the page that was read last */
     int kv_cache_page;  /* -1: none */
@@ -85,7 +109,18 @@ SF_CHECKED sf_code sf_cuda_shapes_open(sf_cuda *d, sf_err *err);
 void sf_cuda_shapes_close(sf_cuda *d);
 /* The shape that serves such a pass; never NULL for a pass that sf_pass_check let through. */
 sf_cuda_shape *sf_cuda_shape_find(sf_cuda *d, sf_class cls, int rows, int logits);
-SF_CHECKED sf_code sf_cuda_shape_launch(sf_cuda *d, const sf_cuda_shape *s, sf_err *err);
+SF_CHECKED sf_code sf_cuda_shape_launch(sf_cuda *d, sf_cuda_shape *s, int rows, sf_err *err);
+/* The steps of such a pass of `rows` rows if they are launched one by one. */
+const sf_cuda_step *sf_cuda_shape_steps(const sf_cuda *d, sf_cuda_shape *s, int rows);
+
+/* Finds out which ops a library serves faster, with the shapes' graphs captured. What is not there, or too
+ * large, is told in start.library_note and no error. Errors: SF_DEVICE, when the GPU is lost. */
+SF_CHECKED sf_code sf_cuda_library_open(sf_cuda *d, sf_err *err);
+void sf_cuda_library_close(sf_cuda *d);
+/* The offer that serves op in passes of that row bucket, or NULL. */
+const sf_cuda_offer *sf_cuda_offer_find(const sf_cuda *d, int op, int bucket);
+/* A step of the op's product by the library; own: the step whose place it takes. */
+sf_cuda_step sf_cuda_offer_step(const sf_cuda_offer *o, const sf_cuda_step *own, int layer, int rows);
 
 void sf_cuda_stages_close(sf_cuda *d);
 

@@ -3,12 +3,16 @@
 #define SF_DEVICE_CUDA_GRAPH_H
 
 #include "device/cuda/module.h"
+#include "device/cuda/product.h"
 
 /* One launch; the arguments hold nothing that changes between passes. */
 typedef struct sf_cuda_step {
     const sf_cuda_kernel *kernel;
     sf_cuda_args args;
     int grid; /* thread blocks; 0: as many as the kernel asks for */
+    const sf_product
+        *product; /* not NULL: cuBLASLt does it, for `rows` rows, and the kernel is not launched */
+    int rows;
 } sf_cuda_step;
 
 typedef struct sf_cuda_graph {

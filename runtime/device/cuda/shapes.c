@@ -6,8 +6,9 @@
 
 #include "base/progress.h"
 
-#define TURNS      5   /* timed runs of a shape each way; the median counts */
-#define TIMED_ROWS 512 /* larger passes take so long that launching is nothing of it */
+#define TURNS      5    /* timed runs of a shape each way; the median counts */
+#define GAIN       0.98 /* of the graph's time, for less of which a library's part is launched one by one */
+#define TIMED_ROWS 512  /* larger passes take so long that launching is nothing of it */
 
 static int min_int(int a, int b) {
     return a < b ? a : b;
@@ -163,14 +164,51 @@ done:
     return rc;
 }
 
+/* ---- what a library serves ---- */
+
+/* The same launches, those of ops that a library serves faster in this bucket made by it. */
+static sf_code serve(const sf_cuda *d, sf_cuda_shape *s, sf_err *err) {
+    if (s->info.cls != SF_CLASS_FAST) return SF_OK;
+    for (int i = 0; i < s->info.kernels; i++)
+        s->info.library += sf_cuda_offer_find(d, s->ops[i], s->info.rows) != NULL;
+    if (s->info.library == 0) return SF_OK;
+    s->served = calloc((size_t)s->info.kernels, sizeof *s->served);
+    if (!s->served) return SF_FAIL(err, SF_NOMEM, "no memory for the launches of a pass");
+    memcpy(s->served, s->steps, (size_t)s->info.kernels * sizeof *s->served);
+    for (int op = 0; op < d->base.plan->n_ops; op++) {
+        const sf_cuda_offer *o = sf_cuda_offer_find(d, op, s->info.rows);
+        for (int i = 0, layer = 0; o && i < s->info.kernels; i++)
+            if (s->ops[i] == op) s->served[i] = sf_cuda_offer_step(o, s->steps + i, layer++, s->info.rows);
+    }
+    return SF_OK;
+}
+
+static void unserve(sf_cuda_shape *s) {
+    free(s->served);
+    s->served = NULL;
+    s->info.library = 0;
+}
+
+static const sf_cuda_step *eager_steps(const sf_cuda *d, const sf_cuda_shape *s) {
+    return s->served && !d->library.unused ? s->served : s->steps;
+}
+
+const sf_cuda_step *sf_cuda_shape_steps(const sf_cuda *d, sf_cuda_shape *s, int rows) {
+    for (int i = 0; s->served && i < s->info.kernels; i++)
+        s->served[i].rows = rows;
+    return eager_steps(d, s);
+}
+
+/* ---- timing ---- */
+
 static sf_code time_shape(sf_cuda *d, sf_cuda_shape *s, sf_err *err) {
     sf_cuda_graph_times t;
     SF_TRY(fill_dummy(d, s->info.rows, s->info.logits, err));
-    SF_TRY(sf_cuda_graph_time(&d->gpu, &s->graph, s->steps, s->info.kernels, TURNS, &t, err));
+    SF_TRY(sf_cuda_graph_time(&d->gpu, &s->graph, eager_steps(d, s), s->info.kernels, TURNS, &t, err));
     s->info.timed = true;
     s->info.graph_us = t.graph_us;
     s->info.eager_us = t.eager_us;
-    s->info.graph = t.graph_us <= t.eager_us;
+    s->info.graph = t.graph_us * (s->served ? GAIN : 1) <= t.eager_us;
     return SF_OK;
 }
 
@@ -188,6 +226,8 @@ static sf_code time_all(sf_cuda *d, sf_err *err) {
             const sf_cuda_shape_info *t = &d->shapes[k].info;
             if (t->timed && t->cls == s->info.cls && t->rows <= s->info.rows) s->info.graph = t->graph;
         }
+        if (s->served && s->info.rows > TIMED_ROWS) s->info.graph = false; /* its ops were timed */
+        if (s->info.graph) unserve(s);
     }
     return SF_OK;
 }
@@ -199,9 +239,12 @@ sf_code sf_cuda_shapes_open(sf_cuda *d, sf_err *err) {
         sf_cuda_shape *s = d->shapes + i;
         SF_TRY(sf_cuda_graph_capture(&d->gpu, s->steps, s->info.kernels, &s->graph, err));
     }
+    SF_TRY(sf_cuda_library_open(d, err));
+    for (int i = 0; i < d->n_shapes; i++)
+        SF_TRY(serve(d, d->shapes + i, err));
     SF_TRY(time_all(d, err));
     d->start.graphs = d->n_shapes;
-    d->start.graphs_s = sf_now_s() - t0;
+    d->start.graphs_s = sf_now_s() - t0 - d->start.library_s;
     return SF_OK;
 }
 
@@ -209,6 +252,7 @@ void sf_cuda_shapes_close(sf_cuda *d) {
     for (int i = 0; i < d->n_shapes; i++) {
         sf_cuda_graph_fini(&d->gpu, &d->shapes[i].graph);
         free(d->shapes[i].steps);
+        free(d->shapes[i].served);
         free(d->shapes[i].ops);
     }
     free(d->shapes);
@@ -223,9 +267,10 @@ sf_cuda_shape *sf_cuda_shape_find(sf_cuda *d, sf_class cls, int rows, int logits
     return NULL;
 }
 
-sf_code sf_cuda_shape_launch(sf_cuda *d, const sf_cuda_shape *s, sf_err *err) {
-    const bool graph = s->info.graph && !d->force_eager;
+sf_code sf_cuda_shape_launch(sf_cuda *d, sf_cuda_shape *s, int rows, sf_err *err) {
+    const bool graph = (s->served ? d->library.unused : s->info.graph) && !d->force_eager;
     d->counts.launches += graph ? 1 : s->info.kernels;
+    d->counts.library += s->served && !d->library.unused ? s->info.library : 0;
     if (graph) return sf_cuda_graph_launch(&d->gpu, &s->graph, err);
-    return sf_cuda_steps_launch(&d->gpu, s->steps, s->info.kernels, err);
+    return sf_cuda_steps_launch(&d->gpu, sf_cuda_shape_steps(d, s, rows), s->info.kernels, err);
 }

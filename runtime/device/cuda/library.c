@@ -1,0 +1,268 @@
+/* Which ops of the fast class a library serves: its copies of their weights, and what was faster on this
+ * machine. */
+#include "device/cuda/cuda_priv.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/progress.h"
+
+#define WORKSPACE_BYTES ((size_t)32 << 20) /* what cuBLAS itself takes on Hopper */
+#define TURNS           3                  /* timed runs each way; the median counts */
+#define MARGIN          0.97 /* of our own time: beside the library's kernels nothing overlaps */
+#define LAYERS_LEAST    4    /* timed in turn; more, while their weights fit the L2 cache */
+
+static int min_int(int a, int b) {
+    return a < b ? a : b;
+}
+
+static size_t round_up(size_t v, size_t to) {
+    return (v + to - 1) / to * to;
+}
+
+static CUdeviceptr layer_copy(const sf_cuda_offer *o, int layer) {
+    return o->copy + o->layer_bytes * (size_t)layer;
+}
+
+sf_cuda_step sf_cuda_offer_step(const sf_cuda_offer *o, const sf_cuda_step *own, int layer, int rows) {
+    sf_cuda_step s = *own;
+    s.product = &o->product;
+    s.rows = rows;
+    s.args.weight = (const void *)(uintptr_t)layer_copy(o, layer);
+    return s;
+}
+
+/* ---- what it needs ---- */
+
+static const sf_library_route *route_of(const sf_cuda *d, const sf_cuda_offer *o) {
+    return d->base.plan->ops[o->op].library;
+}
+
+static sf_code open_product(sf_cuda *d, sf_cuda_offer *o, sf_err *err) {
+    const sf_op_desc *op = d->base.plan->ops + o->op;
+    const sf_product_config cfg = {.n = op->n,
+                                   .k = op->k,
+                                   .rows_min = op->library->rows_min,
+                                   .rows_max = d->base.plan->max_rows,
+                                   .adds = op->library->adds,
+                                   .has_bias = op->bias >= 0,
+                                   .workspace = d->library.workspace,
+                                   .workspace_bytes = WORKSPACE_BYTES};
+    return sf_product_open(&d->library.lt, d->library.handle, &cfg, &o->product, err);
+}
+
+/* own: the op's steps, one a layer. */
+static sf_code make_copy(sf_cuda *d, sf_cuda_offer *o, const sf_cuda_step *own, int layers, sf_err *err) {
+    const sf_op_desc *op = d->base.plan->ops + o->op;
+    sf_cu *cu = &d->cu;
+    o->layer_bytes = round_up((size_t)op->n * (size_t)op->k * 2, 256);
+    SF_TRY(sf_cu_check(cu, cu->cuMemAlloc(&o->copy, o->layer_bytes * (size_t)layers),
+                       "cuMemAlloc of a library's weights", op->name, SF_SRC, err));
+    for (int l = 0; l < layers; l++) {
+        const sf_cuda_args args = {.in = own[l].args.weight, .out = (void *)(uintptr_t)layer_copy(o, l)};
+        SF_TRY(sf_cuda_kernel_launch(&d->gpu, d->kernels + op->library->kernel, &args, err));
+    }
+    return SF_OK;
+}
+
+static void drop_copy(sf_cuda *d, sf_cuda_offer *o) {
+    if (o->copy) d->cu.cuMemFree(o->copy);
+    o->copy = 0;
+}
+
+/* ---- timing ---- */
+
+/* Real weights stand in for activations: on zeros a GPU is faster than it will be. */
+static sf_code fill_input(sf_cuda *d, const sf_op_desc *op, sf_err *err) {
+    sf_cu *cu = &d->cu;
+    const size_t bytes = (size_t)d->base.plan->max_rows * (size_t)op->k * 2;
+    const sf_cuda_block block = {.rows = d->base.plan->max_rows};
+    SF_TRY(
+        sf_cu_check(cu, cu->cuMemcpyHtoD(d->block, &block, sizeof block), "cuMemcpyHtoD", NULL, SF_SRC, err));
+    for (size_t at = 0; at < bytes; at += d->start.weight_bytes) {
+        const size_t left = bytes - at, n = left < d->start.weight_bytes ? left : d->start.weight_bytes;
+        SF_TRY(sf_cu_check(cu, cu->cuMemcpyDtoDAsync(d->buf[op->in] + at, d->weights, n, d->gpu.stream),
+                           "cuMemcpyDtoDAsync", NULL, SF_SRC, err));
+    }
+    return SF_OK;
+}
+
+static sf_code clear(sf_cuda *d, sf_buf_id buf, size_t row_bytes, sf_err *err) {
+    const size_t bytes = (size_t)d->base.plan->max_rows * row_bytes;
+    return sf_cu_check(&d->cu, d->cu.cuMemsetD8Async(d->buf[buf], 0, bytes, d->gpu.stream), "cuMemsetD8Async",
+                       NULL, SF_SRC, err);
+}
+
+/* Every way that a pass may ask for runs once: the library loads a kernel when it is used first. */
+static sf_code run_all(sf_cuda *d, const sf_cuda_offer *o, const sf_cuda_step *own, sf_err *err) {
+    const sf_product_config *c = &o->product.cfg;
+    for (int rows = c->rows_min; rows <= c->rows_max; rows += SF_PRODUCT_ROWS) {
+        const sf_cuda_step s = sf_cuda_offer_step(o, own, 0, rows);
+        SF_TRY(sf_cuda_steps_launch(&d->gpu, &s, 1, err));
+    }
+    return SF_OK;
+}
+
+static sf_code time_bucket(sf_cuda *d, const sf_cuda_offer *o, const sf_cuda_step *own, int n, int rows,
+                           sf_cuda_library_info *out, sf_err *err) {
+    const sf_cuda_block block = {.rows = rows};
+    sf_cuda_graph graph = {0};
+    sf_cuda_graph_times t = {0};
+    sf_cuda_step *served = calloc((size_t)n, sizeof *served);
+    if (!served) return SF_FAIL(err, SF_NOMEM, "no memory for %d launches", n);
+    for (int l = 0; l < n; l++)
+        served[l] = sf_cuda_offer_step(o, own + l, l, rows);
+    sf_code rc = sf_cu_check(&d->cu, d->cu.cuMemcpyHtoD(d->block, &block, sizeof block), "cuMemcpyHtoD", NULL,
+                             SF_SRC, err);
+    if (rc == SF_OK) rc = sf_cuda_graph_capture(&d->gpu, own, n, &graph, err);
+    if (rc == SF_OK) rc = sf_cuda_graph_time(&d->gpu, &graph, served, n, TURNS, &t, err);
+    sf_cuda_graph_fini(&d->gpu, &graph);
+    free(served);
+    const sf_op_desc *op = d->base.plan->ops + o->op;
+    *out = (sf_cuda_library_info){.library = op->library->library,
+                                  .op = op->name,
+                                  .rows = rows,
+                                  .own_us = t.graph_us / n,
+                                  .library_us = t.eager_us / n,
+                                  .used = t.eager_us < t.graph_us * MARGIN};
+    return rc;
+}
+
+/* The shape's steps of one op, one a layer. */
+static sf_code own_steps(sf_cuda *d, int op, int rows, sf_cuda_step **out, sf_err *err) {
+    const sf_cuda_shape *s = sf_cuda_shape_find(d, SF_CLASS_FAST, rows, 0);
+    int n = 0;
+    *out = calloc((size_t)d->base.plan->model.layers, sizeof **out);
+    if (!*out) return SF_FAIL(err, SF_NOMEM, "no memory for %d launches", d->base.plan->model.layers);
+    for (int i = 0; s && i < s->info.kernels; i++)
+        if (s->ops[i] == op) (*out)[n++] = s->steps[i];
+    return SF_OK;
+}
+
+static sf_code time_offer(sf_cuda *d, sf_cuda_offer *o, sf_err *err) {
+    const sf_plan *p = d->base.plan;
+    const size_t in_l2 = 2 * (size_t)d->gpu.l2 / o->layer_bytes + 1;
+    const int most = in_l2 > LAYERS_LEAST ? (int)in_l2 : LAYERS_LEAST, n = min_int(most, p->model.layers);
+    o->found = calloc((size_t)p->n_buckets, sizeof *o->found);
+    if (!o->found) return SF_FAIL(err, SF_NOMEM, "no memory for %d row buckets", p->n_buckets);
+    for (int b = 0; b < p->n_buckets; b++) {
+        sf_cuda_step *own = NULL;
+        const int rows = p->buckets[b].rows_max;
+        if (rows < route_of(d, o)->rows_min) continue;
+        sf_code rc = own_steps(d, o->op, rows, &own, err);
+        if (rc == SF_OK) rc = time_bucket(d, o, own, n, rows, o->found + o->n_found, err);
+        free(own);
+        SF_TRY(rc);
+        o->n_found++;
+    }
+    return SF_OK;
+}
+
+static bool ever_used(const sf_cuda_offer *o) {
+    for (int i = 0; i < o->n_found; i++)
+        if (o->found[i].used) return true;
+    return false;
+}
+
+static sf_code weigh(sf_cuda *d, sf_cuda_offer *o, sf_err *err) {
+    const sf_op_desc *op = d->base.plan->ops + o->op;
+    const int layers = d->base.plan->model.layers;
+    sf_cuda_step *own = NULL;
+    sf_code rc = own_steps(d, o->op, d->base.plan->max_rows, &own, err);
+    if (rc == SF_OK) rc = make_copy(d, o, own, layers, err);
+    if (rc == SF_OK) rc = fill_input(d, op, err);
+    if (rc == SF_OK) rc = run_all(d, o, own, err);
+    if (rc == SF_OK) rc = time_offer(d, o, err);
+    if (rc == SF_OK) rc = clear(d, op->in, (size_t)op->k * 2, err);
+    if (rc == SF_OK) rc = clear(d, op->out, (size_t)op->n * sizeof(float), err);
+    free(own);
+    if (rc != SF_OK || !ever_used(o)) drop_copy(d, o);
+    if (o->copy) d->start.library_bytes += o->layer_bytes * (size_t)layers;
+    return rc;
+}
+
+/* ---- life ---- */
+
+static sf_code open_library(sf_cuda *d, sf_err *err) {
+    sf_cuda_library *l = &d->library;
+    sf_cu *cu = &d->cu;
+    if (!l->lt.cublasLtCreate) SF_TRY(sf_cublaslt_open(&l->lt, err));
+    SF_TRY(sf_cublaslt_check(&l->lt, l->lt.cublasLtCreate(&l->handle), "cublasLtCreate", SF_SRC, err));
+    return sf_cu_check(cu, cu->cuMemAlloc(&l->workspace, WORKSPACE_BYTES),
+                       "cuMemAlloc of a library's workspace", NULL, SF_SRC, err);
+}
+
+/* The first reason is the one to tell. */
+static void note(sf_cuda *d, const char *why) {
+    if (!d->start.library_note[0])
+        snprintf(d->start.library_note, sizeof d->start.library_note, "%.230s", why);
+}
+
+sf_code sf_cuda_library_open(sf_cuda *d, sf_err *err) {
+    const double t0 = sf_now_s();
+    sf_cuda_library *l = &d->library;
+    sf_err why = {.msg = ""};
+    sf_code rc = SF_OK;
+    int served = 0, ops = 0;
+    for (int i = 0; i < d->base.plan->n_ops && ops < SF_CUDA_OFFERS_MAX && !d->cu.dead; i++) {
+        if (!d->base.plan->ops[i].library) continue;
+        if (ops++ == 0 && (rc = open_library(d, &why)) != SF_OK) break;
+        l->offers[l->n].op = i;
+        sf_cuda_offer *o = l->offers + l->n++;
+        rc = open_product(d, o, &why);
+        if (rc == SF_OK) rc = weigh(d, o, &why);
+        if (rc != SF_OK) note(d, why.msg);
+        served += o->copy != 0;
+    }
+    if (rc != SF_OK) note(d, why.msg);
+    if (served > 0) {
+        d->start.library_bytes += WORKSPACE_BYTES;
+        d->start.library_version = l->lt.version;
+    } else if (l->workspace) {
+        d->cu.cuMemFree(l->workspace);
+        l->workspace = 0;
+    }
+    d->start.library_s = sf_now_s() - t0;
+    if (!d->cu.dead) return SF_OK;
+    *err = why;
+    return rc;
+}
+
+void sf_cuda_library_close(sf_cuda *d) {
+    sf_cuda_library *l = &d->library;
+    for (int i = 0; i < l->n; i++) {
+        drop_copy(d, l->offers + i);
+        sf_product_close(&l->offers[i].product);
+        free(l->offers[i].found);
+    }
+    if (l->workspace) d->cu.cuMemFree(l->workspace);
+    if (l->handle) l->lt.cublasLtDestroy(l->handle);
+    if (l->lt.lib) sf_cublaslt_close(&l->lt);
+    *l = (sf_cuda_library){0};
+}
+
+const sf_cuda_offer *sf_cuda_offer_find(const sf_cuda *d, int op, int bucket) {
+    for (int i = 0; i < d->library.n; i++) {
+        const sf_cuda_offer *o = d->library.offers + i;
+        for (int f = 0; o->op == op && o->copy && f < o->n_found; f++)
+            if (o->found[f].rows == bucket && o->found[f].used) return o;
+    }
+    return NULL;
+}
+
+bool sf_cuda_library_get(const sf_device *base, int i, sf_cuda_library_info *out) {
+    const sf_cuda *d = (const sf_cuda *)(const void *)base;
+    for (int k = 0; k < d->library.n; i -= d->library.offers[k++].n_found) {
+        const sf_cuda_offer *o = d->library.offers + k;
+        if (i < 0 || i >= o->n_found) continue;
+        *out = o->found[i];
+        out->used = out->used && o->copy;
+        return true;
+    }
+    return false;
+}
+
+void sf_cuda_library_use(sf_device *base, bool use) {
+    ((sf_cuda *)(void *)base)->library.unused = !use;
+}

@@ -1,0 +1,209 @@
+/* Ops that a library serves, over a driver and a library that record. */
+#include "cuda/fake_cublaslt.h"
+#include "cuda/tiny_device.h"
+
+enum { QKV = 2, ROWS_MIN = 9 };
+static const sf_library_route by_library = {"cublaslt", ROWS_MIN, K_GEMM, false};
+static sf_op_desc own_ops[sizeof ops / sizeof *ops];
+static sf_plan served_plan;
+static sf_weights *loaded;
+
+static void not_a_graph(void) {
+    fake.last_was_graph = false;
+}
+
+/* A device whose op qkv cuBLASLt may serve; graph_ms and eager_ms are what own kernels and the library take.
+ */
+static sf_cuda *begin(double graph_ms, double eager_ms) {
+    memcpy(own_ops, ops, sizeof ops);
+    own_ops[QKV].library = &by_library;
+    served_plan = plan;
+    served_plan.ops = own_ops;
+    sf_cuda *d = make(&served_plan, (size_t)128 << 20);
+    fake_cublaslt_init(&d->library.lt);
+    fake_blas.on_product = not_a_graph;
+    fake.graph_ms = graph_ms;
+    fake.eager_ms = eager_ms;
+    return d;
+}
+
+static sf_cuda *ready(double graph_ms, double eager_ms) {
+    sf_cuda *d = begin(graph_ms, eager_ms);
+    make_ready(d, &served_plan, &loaded);
+    return d;
+}
+
+static void end(sf_cuda *d) {
+    d->base.ops->destroy(&d->base);
+    sf_weights_destroy(loaded);
+    no_leaks();
+    assert_int_equal(fake_blas.handles + fake_blas.descs + fake_blas.layouts + fake_blas.preferences, 0);
+}
+
+static void run(sf_cuda *d, sf_class cls, int rows) {
+    made m;
+    sf_err err = {.msg = ""};
+    double us;
+    pass_of(&m, cls, rows, 1);
+    assert_int_equal(d->base.ops->launch(&d->base, &m.pass, &err), SF_OK);
+    assert_int_equal(d->base.ops->sync(&d->base, &us, &err), SF_OK);
+}
+
+static void a_faster_library_serves_the_fast_class(void **state) {
+    (void)state;
+    sf_cuda *d = ready(2, 1);
+    const int before = fake_blas.products, launches = fake.launches, allocs = fake.allocs;
+    run(d, SF_CLASS_FAST, 20);
+    assert_int_equal(fake_blas.products - before, LAYERS);
+    assert_true(fake_blas.n == 3 * HIDDEN && fake_blas.k == HIDDEN && fake_blas.rows == ROWS);
+    assert_ptr_equal(fake_blas.in, d->buf[SF_BUF_H]);
+    assert_ptr_equal(fake_blas.out, d->buf[SF_BUF_QKV]);
+    assert_ptr_equal(fake_blas.weight, d->library.offers[0].copy + d->library.offers[0].layer_bytes);
+    assert_int_equal(fake.launches - launches, 1 + LAYERS * LAYER_OPS + HEAD_OPS); /* the rest, one by one */
+    const sf_cuda_counts c = sf_cuda_counts_get(&d->base);
+    assert_int_equal(c.library, LAYERS);
+    assert_int_equal(c.launches, 1 + LAYERS * (LAYER_OPS + 1) + HEAD_OPS);
+    assert_int_equal(fake.allocs, allocs);
+    end(d);
+}
+
+static void pinned_passes_and_few_rows_are_our_own(void **state) {
+    (void)state;
+    sf_cuda *d = ready(2, 1);
+    const int before = fake_blas.products;
+    run(d, SF_CLASS_PINNED, 20);
+    run(d, SF_CLASS_FAST, 8);
+    sf_cuda_library_use(&d->base, false);
+    run(d, SF_CLASS_FAST, 20);
+    assert_int_equal(fake_blas.products, before);
+    assert_int_equal(sf_cuda_counts_get(&d->base).library, 0);
+    sf_cuda_library_use(&d->base, true);
+    run(d, SF_CLASS_FAST, 20);
+    assert_int_equal(fake_blas.products, before + LAYERS);
+    end(d);
+}
+
+static void what_was_measured_is_told(void **state) {
+    (void)state;
+    sf_cuda *d = ready(2, 1);
+    sf_cuda_library_info i;
+    assert_true(sf_cuda_library_get(&d->base, 0, &i));
+    assert_string_equal(i.library, "cublaslt");
+    assert_string_equal(i.op, "qkv");
+    assert_true(i.used && i.rows == ROWS);
+    assert_true(i.own_us == 2000.0 / LAYERS && i.library_us == 1000.0 / LAYERS);
+    assert_false(sf_cuda_library_get(&d->base, 1, &i)); /* the bucket of 8 is below rows_min */
+    assert_false(sf_cuda_library_get(&d->base, -1, &i));
+    const sf_cuda_start s = sf_cuda_start_get(&d->base);
+    assert_int_equal(s.library_version, 130001);
+    assert_true(s.library_bytes > (size_t)3 * HIDDEN * HIDDEN * 2 * LAYERS);
+    assert_string_equal(s.library_note, "");
+    sf_cuda_shape_info shape;
+    int served = 0;
+    for (int k = 0; sf_cuda_shape_get(&d->base, k, &shape); k++) {
+        if (shape.library == 0) continue;
+        served++;
+        assert_true(shape.cls == SF_CLASS_FAST && shape.rows == ROWS && shape.library == LAYERS &&
+                    !shape.graph);
+    }
+    assert_int_equal(served, 3);
+    end(d);
+}
+
+static void a_slower_library_keeps_no_copy(void **state) {
+    (void)state;
+    sf_cuda *without = make(&plan, (size_t)128 << 20);
+    make_ready(without, &plan, &loaded);
+    const int allocs = fake.allocs;
+    without->base.ops->destroy(&without->base);
+    sf_weights_destroy(loaded);
+    sf_cuda *d = ready(1, 0.98); /* by a hair is not enough */
+    sf_cuda_library_info i;
+    assert_true(sf_cuda_library_get(&d->base, 0, &i) && !i.used);
+    assert_int_equal(fake.allocs, allocs);
+    assert_int_equal(sf_cuda_start_get(&d->base).library_bytes, 0);
+    assert_int_equal(sf_cuda_start_get(&d->base).library_version, 0);
+    const int before = fake_blas.products;
+    run(d, SF_CLASS_FAST, 20);
+    assert_int_equal(fake_blas.products, before);
+    end(d);
+}
+
+static void buffers_are_left_as_they_were(void **state) {
+    (void)state;
+    sf_cuda *d = begin(2, 1);
+    make_ready(d, &served_plan, &loaded);
+    const char *h = (const char *)(uintptr_t)d->buf[SF_BUF_H];
+    for (int i = 0; i < ROWS * HIDDEN * 2; i++)
+        assert_int_equal(h[i], 0);
+    end(d);
+}
+
+static void without_the_library_the_engine_runs(void **state) {
+    (void)state;
+    sf_cuda *d = begin(2, 1);
+    fake_blas.create = 1;
+    make_ready(d, &served_plan, &loaded);
+    assert_non_null(
+        strstr(sf_cuda_start_get(&d->base).library_note, "cublasLtCreate: CUBLAS_STATUS_SOMETHING (1)"));
+    run(d, SF_CLASS_FAST, 20);
+    assert_int_equal(fake_blas.products, 0);
+    end(d);
+}
+
+static void a_copy_that_does_not_fit_is_told_and_left(void **state) {
+    (void)state;
+    sf_cuda *d = ready(2, 1);
+    const size_t all = fake.taken;
+    end(d);
+    d = begin(2, 1);
+    fake.memory = all - 1;
+    make_ready(d, &served_plan, &loaded);
+    const sf_cuda_start s = sf_cuda_start_get(&d->base);
+    assert_non_null(strstr(s.library_note, "cuMemAlloc of a library's w"));
+    assert_int_equal(s.library_version, 0);
+    run(d, SF_CLASS_FAST, 20);
+    assert_int_equal(fake_blas.products, 0);
+    end(d);
+}
+
+static void a_product_that_the_library_does_not_know_is_told(void **state) {
+    (void)state;
+    sf_cuda *d = begin(2, 1);
+    fake_blas.unknown = ROWS;
+    make_ready(d, &served_plan, &loaded);
+    assert_non_null(strstr(sf_cuda_start_get(&d->base).library_note, "cuBLASLt knows no product"));
+    run(d, SF_CLASS_FAST, 20);
+    assert_int_equal(fake_blas.products, 0);
+    end(d);
+}
+
+static void an_op_is_timed_as_it_is_launched(void **state) {
+    (void)state;
+    sf_cuda *d = ready(2, 1);
+    made m;
+    sf_err err = {.msg = ""};
+    sf_cuda_op_time t;
+    pass_of(&m, SF_CLASS_FAST, 20, 1);
+    assert_int_equal(sf_cuda_op_time_get(&d->base, &m.pass, QKV, 3, &t, &err), SF_OK);
+    assert_string_equal(t.kernel, "cublaslt");
+    sf_cuda_library_use(&d->base, false);
+    assert_int_equal(sf_cuda_op_time_get(&d->base, &m.pass, QKV, 3, &t, &err), SF_OK);
+    assert_string_equal(t.kernel, "k");
+    end(d);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_faster_library_serves_the_fast_class),
+        cmocka_unit_test(pinned_passes_and_few_rows_are_our_own),
+        cmocka_unit_test(what_was_measured_is_told),
+        cmocka_unit_test(a_slower_library_keeps_no_copy),
+        cmocka_unit_test(buffers_are_left_as_they_were),
+        cmocka_unit_test(without_the_library_the_engine_runs),
+        cmocka_unit_test(a_copy_that_does_not_fit_is_told_and_left),
+        cmocka_unit_test(a_product_that_the_library_does_not_know_is_told),
+        cmocka_unit_test(an_op_is_timed_as_it_is_launched),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
