@@ -81,8 +81,13 @@ sf_code step_prepare(step_bench *b, int groups, int rows, int context, sf_err *e
     return fill(b, 0, groups, rows, context - rows, context, rows, err);
 }
 
-static sf_code once(step_bench *b, sf_class cls, double *us, sf_err *err) {
-    b->pass.cls = cls;
+static bool has_way(const step_bench *b, step_way way) {
+    return way != STEP_OWN || sf_cuda_start_get(b->cuda).library_version > 0;
+}
+
+static sf_code once(step_bench *b, step_way way, double *us, sf_err *err) {
+    b->pass.cls = way == STEP_PINNED ? SF_CLASS_PINNED : SF_CLASS_FAST;
+    sf_cuda_library_use(b->cuda, way != STEP_OWN);
     SF_TRY(b->cuda->ops->launch(b->cuda, &b->pass, err));
     return b->cuda->ops->sync(b->cuda, us, err);
 }
@@ -97,22 +102,24 @@ static double median(double *v, int n) {
     return v[n / 2];
 }
 
-sf_code step_time_classes(step_bench *b, int repeats, double us[SF_CLASS_COUNT], sf_err *err) {
-    double all[SF_CLASS_COUNT][REPEATS_MAX];
+sf_code step_time_ways(step_bench *b, int repeats, double us[STEP_WAYS], sf_err *err) {
+    double all[STEP_WAYS][REPEATS_MAX] = {0};
     repeats = min_int(repeats, REPEATS_MAX);
     for (int i = -2; i < repeats; i++) /* two turns warm up */
-        for (int c = 0; c < SF_CLASS_COUNT; c++)
-            SF_TRY(once(b, (sf_class)c, &all[c][i < 0 ? 0 : i], err));
-    for (int c = 0; c < SF_CLASS_COUNT; c++)
-        us[c] = median(all[c], repeats);
+        for (int w = 0; w < STEP_WAYS; w++)
+            if (has_way(b, (step_way)w)) SF_TRY(once(b, (step_way)w, &all[w][i < 0 ? 0 : i], err));
+    for (int w = 0; w < STEP_WAYS; w++)
+        us[w] = median(all[w], repeats);
     return SF_OK;
 }
 
-sf_code step_time_prefill(step_bench *b, sf_class cls, int prompts, int tokens, int repeats, double *us,
+sf_code step_time_prefill(step_bench *b, step_way way, int prompts, int tokens, int repeats, double *us,
                           sf_err *err) {
     double all[REPEATS_MAX];
     const int most = b->plan->max_rows, together = tokens < most ? most / tokens : 1;
     repeats = min_int(repeats, REPEATS_MAX);
+    *us = 0;
+    if (!has_way(b, way)) return SF_OK;
     for (int r = -1; r < repeats; r++) {
         double sum = 0;
         for (int first = 0; first < prompts; first += together) {
@@ -121,7 +128,7 @@ sf_code step_time_prefill(step_bench *b, sf_class cls, int prompts, int tokens, 
                 double part = 0;
                 const int rows = min_int(most, tokens - at);
                 SF_TRY(fill(b, first, groups, rows, at, tokens, at + rows == tokens, err));
-                SF_TRY(once(b, cls, &part, err));
+                SF_TRY(once(b, way, &part, err));
                 sum += part;
             }
         }
