@@ -42,7 +42,7 @@ typedef struct sf_cli_opts {
     const char *host, *api_key_file, *served_model_name, *ssl_keyfile, *ssl_certfile, *allowed_origin,
         *log_format;
     const char *api_keys[SF_API_KEYS_MAX];
-    int n_api_keys, port, shutdown_timeout, max_queue;
+    int n_api_keys, port, shutdown_timeout, receive_timeout, max_queue;
     bool log_prompts;
     /* bench; lengths 0: the data's */
     const char *base_url, *model, *endpoint, *dataset_name, *dataset_path, *extra_body, *percentiles,

@@ -76,6 +76,7 @@ const sf_opt sf_opts[] = {
     STR("log-format", V, "text|json", log_format, "of the lines on stderr, one a request"),
     BOOL("log-prompts", V, log_prompts, "put the bodies of requests in the log"),
     INT("shutdown-timeout", V, 0, 86400, shutdown_timeout, "seconds that running requests have after SIGTERM (default 30)"),
+    INT("receive-timeout", V, 1, 86400, receive_timeout, "seconds in which a request must have come whole (default 60); then 408"),
     INT("max-queue", V, 1, 1 << 20, max_queue, "requests that may wait; further ones get 429"),
     STR("prompt", R, "TEXT", prompt, "answer this text, streamed to stdout"),
     STR("chat", R | T, "TEXT", chat, "the same as a user's message through the chat template"),

@@ -87,7 +87,9 @@ int sf_verb_serve(const sf_plan *plan, const sf_cli_opts *o) {
                                      .version = SF_VERSION,
                                      .log_json = strcmp(o->log_format, "json") == 0,
                                      .log_prompts = o->log_prompts,
-                                     .shutdown_timeout_s = o->shutdown_timeout};
+                                     .shutdown_timeout_s = o->shutdown_timeout,
+                                     .max_context = o->max_model_len ? o->max_model_len : plan->max_context,
+                                     .receive_timeout_s = o->receive_timeout};
         code = serve(plan, o, &cfg);
     }
     sf_buf_fini(&k.text);

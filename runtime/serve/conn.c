@@ -1,5 +1,8 @@
 /* Connections: TLS, time limits on requests being read, and clients that go away. evhttp stops reading once
- * it has a request, so for answers that take time reading is turned on again, to see the other side close. */
+ * it has a request, so for answers that take time reading is turned on again, to see the other side close.
+ * One that only ends its sending (shutdown, half-close) sends the same FIN, and nothing more can be told
+ * before bytes are sent to it, which an answer in one piece does at its very end: it is taken to have left.
+ */
 #include "serve/serve_priv.h"
 
 #include "base/progress.h"
@@ -15,12 +18,14 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define IDLE_S      65         /* between requests, and between two bytes of one */
-#define REQUEST_S   60         /* for a request to come whole */
-#define STALL_S     30         /* a client that takes no byte of its answer for so long is let go */
-#define UNREAD_MAX  (64 << 10) /* bytes that a client may send ahead while it is being answered */
-#define BODY_MAX    (32 << 20)
-#define HEADERS_MAX (64 << 10)
+#define IDLE_S     65         /* between requests, and between two bytes of one */
+#define STALL_S    30         /* a client that takes no byte of its answer for so long is let go */
+#define UNREAD_MAX (64 << 10) /* bytes that a client may send ahead while it is being answered */
+#define BODY_MIN                                                                                             \
+    (4 << 20) /* the limit of bodies is POSITION_MAX for each position of the context, between these */
+#define BODY_MAX     (32 << 20)
+#define POSITION_MAX (2 << 10) /* the answer in an audit: a token with its 20 likeliest, in any form */
+#define HEADERS_MAX  (64 << 10)
 
 static void conn_release(sf_conn *c) {
     sf_server *s = c->server;
@@ -58,6 +63,7 @@ static struct bufferevent *accept_one(struct event_base *base, void *ctx) {
     if (!c) return bev;
     c->server = s;
     c->bev = bev;
+    c->accepted_s = sf_now_s();
     c->next = s->conns;
     if (s->conns) s->conns->prev = c;
     s->conns = c;
@@ -85,11 +91,17 @@ static sf_code tls_init(sf_server *s, sf_err *err) {
     return SF_OK;
 }
 
+/* Reading a body of ids takes time and many times its bytes, before it can be told that they are too many. */
+static int body_max(int max_context) {
+    if (max_context > BODY_MAX / POSITION_MAX) return BODY_MAX;
+    return max_context < BODY_MIN / POSITION_MAX ? BODY_MIN : max_context * POSITION_MAX;
+}
+
 sf_code sf_conns_init(sf_server *s, sf_err *err) {
     if (s->cfg->ssl_cert) SF_TRY(tls_init(s, err));
     evhttp_set_bevcb(s->http, accept_one, s);
     evhttp_set_timeout(s->http, IDLE_S);
-    evhttp_set_max_body_size(s->http, BODY_MAX);
+    evhttp_set_max_body_size(s->http, body_max(s->cfg->max_context));
     evhttp_set_max_headers_size(s->http, HEADERS_MAX);
     evhttp_set_allowed_methods(s->http, EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_HEAD | EVHTTP_REQ_PUT |
                                             EVHTTP_REQ_DELETE | EVHTTP_REQ_OPTIONS | EVHTTP_REQ_TRACE |
@@ -122,13 +134,22 @@ static void too_slow(sf_conn *c) {
     c->busy = true;
 }
 
+/* Nothing of a handshake shows in the input: a client that never ends it would stay for ever. */
+static bool in_handshake(const sf_conn *c) {
+    return c->server->tls && !SSL_is_init_finished(bufferevent_openssl_get_ssl(c->bev));
+}
+
+static bool is_late(const sf_conn *c) {
+    const double began = in_handshake(c) ? c->accepted_s : c->reading_s;
+    return !c->busy && began > 0 && sf_now_s() - began > c->server->cfg->receive_timeout_s;
+}
+
 void sf_conns_sweep(sf_server *s) {
-    const double now = sf_now_s();
     for (sf_conn *c = s->conns, *next; c; c = next) {
         next = c->next;
         if (is_dead(c))
             conn_release(c);
-        else if (c->reading_s > 0 && now - c->reading_s > REQUEST_S)
+        else if (is_late(c))
             too_slow(c);
     }
 }

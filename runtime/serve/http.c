@@ -236,13 +236,35 @@ static bool is_ready(sf_server *s, struct evhttp_request *req) {
     return false;
 }
 
+/* Another program on the way might see the body end elsewhere (RFC 9112, section 6.3): evhttp takes the first
+ * of several lengths, signs before one, and a length beside chunks. */
+static bool is_framed(struct evhttp_request *req) {
+    const struct evkeyval *h;
+    int lengths = 0, encodings = 0;
+    for (h = evhttp_request_get_input_headers(req)->tqh_first; h; h = h->next.tqe_next) {
+        if (evutil_ascii_strcasecmp(h->key, "Transfer-Encoding") == 0) encodings++;
+        if (evutil_ascii_strcasecmp(h->key, "Content-Length") != 0) continue;
+        lengths++;
+        if (!*h->value || h->value[strspn(h->value, "0123456789")]) return false;
+    }
+    return lengths + encodings <= 1;
+}
+
+static void refuse_frame(sf_server *s, struct evhttp_request *req) {
+    evhttp_add_header(evhttp_request_get_output_headers(req), "Connection", "close");
+    sf_http_fail(s, req, 400, "invalid_request_error", "invalid_length",
+                 "expected one Content-Length of digits, or one Transfer-Encoding");
+}
+
 void sf_http_dispatch(struct evhttp_request *req, void *ctx) {
     sf_server *s = ctx;
     const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(req);
     const char *path = uri ? evhttp_uri_get_path(uri) : NULL, *method = method_of(req);
     const sf_endpoint *r = path ? find_route(path) : NULL;
     (void)sf_conn_of(s, req);
-    if (strcmp(method, "OPTIONS") == 0)
+    if (!is_framed(req))
+        refuse_frame(s, req);
+    else if (strcmp(method, "OPTIONS") == 0)
         preflight(s, req);
     else if (!r)
         sf_http_fail(s, req, 404, "invalid_request_error", "not_found", "%.200s: no such path",

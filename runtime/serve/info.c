@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#define COUNTED_CONTEXTS 8 /* /tokenize takes longer texts than can be answered */
+
 static json_t *card(const sf_server *s) {
     const char *name = s->cfg->model;
     json_t *o = json_object();
@@ -125,12 +127,25 @@ static json_t *tokens_json(const sf_server *s, const sf_ids *ids, bool with_piec
     return sf_json_done(o, ok);
 }
 
+/* The HTTP thread does it, and serves nobody else meanwhile. */
+static sf_code fail_uncounted(const sf_server *s, const sf_api_model *m, sf_api_error *err) {
+    const int n = err->n_prompt_tokens;
+    const sf_code rc =
+        sf_api_fail(err, "prompt", "context_length_exceeded",
+                    "prompt has at least %d tokens, expected at most %d: %d times the context of %d", n,
+                    m->max_context, COUNTED_CONTEXTS, s->model->max_context);
+    err->n_prompt_tokens = n;
+    err->n_ctx = s->model->max_context;
+    return rc;
+}
+
 void sf_handle_tokenize(sf_server *s, struct evhttp_request *req) {
     json_t *body = NULL;
     sf_api_request r = {0};
     sf_api_error err;
     sf_api_model m = *s->model;
-    m.max_context = INT32_MAX; /* how long a text is may be asked of any */
+    m.max_context =
+        m.max_context < INT32_MAX / COUNTED_CONTEXTS ? m.max_context * COUNTED_CONTEXTS : INT32_MAX;
     m.strict = false;
     if (!sf_http_body(s, req, &body)) return;
     rename_field(body, "content", "prompt");
@@ -139,6 +154,7 @@ void sf_handle_tokenize(sf_server *s, struct evhttp_request *req) {
     const unsigned kind = json_object_get(body, "messages") ? SF_API_CHAT : SF_API_COMPLETION;
     sf_code rc = sf_api_request_read(&m, kind, body, &r, &err);
     if (rc == SF_OK) rc = sf_api_request_prompts(&m, &r, &err);
+    if (rc != SF_OK && err.n_ctx > 0) rc = fail_uncounted(s, &m, &err);
     if (rc == SF_OK && r.n_prompts != 1)
         rc = sf_api_fail(&err, "prompt", "invalid_value", "prompt lists %d prompts, expected one",
                          r.n_prompts);

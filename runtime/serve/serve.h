@@ -19,6 +19,8 @@ typedef struct sf_serve_config {
     const char *version;
     bool log_json, log_prompts;
     int shutdown_timeout_s; /* what running requests may still take after SIGTERM */
+    int max_context;        /* positions; the largest body follows from it */
+    int receive_timeout_s;  /* for a request to come whole, and for a TLS handshake; then 408, and the end */
 } sf_serve_config;
 
 /* Binds and begins to serve on a thread of its own: until sf_server_run everything but /live answers 503.

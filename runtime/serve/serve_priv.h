@@ -21,9 +21,10 @@ typedef enum sf_serve_state { SF_LOADING, SF_READY, SF_DRAINING, SF_FAILED } sf_
 typedef struct sf_conn {
     struct sf_server *server;
     struct bufferevent *bev; /* a reference is held */
-    double reading_s;        /* when the request being read began; 0: none is */
-    bool busy;               /* a request is being answered */
-    struct sf_call *call;    /* that request, where its answer takes time */
+    double accepted_s;
+    double reading_s;     /* when the request being read began; 0: none is */
+    bool busy;            /* a request is being answered */
+    struct sf_call *call; /* that request, where its answer takes time */
     struct sf_conn *prev, *next;
 } sf_conn;
 

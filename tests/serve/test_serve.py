@@ -144,8 +144,37 @@ class Requests(Shared):
     def test_seeds_are_exact_and_out_of_range_is_refused(self):
         for seed in (-2**63 - 1, 2**63, "7", 1.5):
             self.refused(400, {"prompt": "x", "seed": seed}, param="seed")
-        texts = [self.s.complete(prompt="The", max_tokens=8, seed=seed)["choices"][0]["text"] for seed in (2**53, 2**53 + 1)]
-        self.assertNotEqual(*texts)
+        seeds = (-2**63, -1, 0, 2**53, 2**53 + 1, 2**63 - 2, 2**63 - 1)
+        texts = [self.s.complete(prompt="The", max_tokens=8, seed=seed)["choices"][0]["text"] for seed in seeds]
+        self.assertEqual(len(set(texts)), len(seeds))
+
+    def test_a_seed_gives_its_text_again_and_seeds_differ(self):
+        def text(seed):
+            return self.s.complete(prompt="The", max_tokens=10, temperature=1, seed=seed, is_deterministic=True)["choices"][0]["text"]
+
+        with concurrent.futures.ThreadPoolExecutor(20) as pool:
+            texts = list(pool.map(text, [*range(1, 11)] * 2))
+        self.assertEqual(texts[:10], texts[10:])
+        self.assertEqual(len(set(texts)), 10)
+
+    def test_the_smallest_temperatures_and_nuclei_take_the_likeliest_token(self):
+        ask = {"prompt": "The capital of France is", "max_tokens": 8, "logprobs": 1, "is_deterministic": True, "return_token_ids": True}
+        want = self.s.complete(**ask, temperature=0)["choices"][0]
+        self.assertGreater(min(max(t.values()) for t in want["logprobs"]["top_logprobs"]), -9999)
+        for more in (*({"temperature": 10.0**-k} for k in range(3, 13, 3)), {"temperature": 1, "top_p": 1e-4}):
+            self.assertEqual(self.s.complete(**ask, **more)["choices"][0]["token_ids"], want["token_ids"], more)
+
+    def test_a_stop_that_ends_inside_a_token_or_spans_several_is_cut_out_whole(self):
+        ask = {"prompt": "One, two, three,", "max_tokens": 24, "temperature": 0, "is_deterministic": True}
+        free = self.s.complete(**ask, logprobs=0)["choices"][0]
+        tokens, text = free["logprobs"]["tokens"], free["text"]
+        long = next(i for i, t in enumerate(tokens) if len(t) > 3 and i > 2)
+        at = sum(map(len, tokens[:long]))
+        for stop in (text[at - 1:at + 2], text[at - 4:at + len(tokens[long]) + 1]):
+            whole = self.s.complete(**ask, stop=stop)["choices"][0]
+            self.assertEqual((whole["text"], whole["finish_reason"]), (text[:text.index(stop)], "stop"))
+            pieces = [json.loads(e)["choices"][0] for e in self.s.events("/v1/completions", {**ask, "stop": stop})[:-1]]
+            self.assertEqual(("".join(p["text"] for p in pieces), pieces[-1]["finish_reason"]), (whole["text"], "stop"))
 
     def test_max_tokens_has_its_range(self):
         for n in (-1, 2**31, "5", 0):
@@ -165,7 +194,24 @@ class Requests(Shared):
         for stream in (False, True):
             e = self.refused(400, {"prompt": [5] * 513, "stream": stream})
             self.assertEqual((e["n_prompt_tokens"], e["n_ctx"]), (513, 512))
-        self.assertEqual(self.s.complete(prompt=[5] * 511, max_tokens=9)["choices"][0]["finish_reason"], "length")
+        self.refused(400, {"prompt": [5] * 512})
+        for max_tokens in (9, None):
+            a = self.s.complete(prompt=[5] * 511, max_tokens=max_tokens)
+            self.assertEqual((a["choices"][0]["finish_reason"], a["usage"]["completion_tokens"]), ("length", 1))
+        self.assertEqual(self.s.complete(prompt=[5] * 512, max_tokens=0, echo=True)["usage"]["completion_tokens"], 0)
+
+    def test_without_max_tokens_a_chat_that_cannot_end_goes_on_to_the_context(self):
+        _, a = self.s.post("/v1/chat/completions", {"messages": [{"role": "user", "content": "one " * 450}], "ignore_eos": True})
+        self.assertEqual((a["choices"][0]["finish_reason"], a["usage"]["total_tokens"]), ("length", 512))
+
+    def test_texts_far_too_long_are_refused_before_their_tokens_are_known(self):
+        for path, expected in (("/v1/completions", "context of 512"), ("/tokenize", "at most 4096")):
+            e = self.refused(400, {"prompt": "word " * 200000}, path, "prompt")
+            self.assertIn(expected, e["message"])
+            self.assertEqual(e["n_ctx"], 512)
+            self.assertGreater(e["n_prompt_tokens"], 4096)
+        self.assertGreater(self.s.post("/tokenize", {"prompt": "word " * 2000})[1]["count"], 1999)
+        self.assertEqual(self.s.ask("POST", "/v1/completions", b" " * (5 << 20))[0], 413)
 
     def test_ids_out_of_the_vocabulary_are_refused_by_field(self):
         for bad in (999999, -1, 49152):
@@ -195,20 +241,45 @@ class Requests(Shared):
             self.assertEqual([x for p in parts if p["logprobs"] for x in p["logprobs"][key]], whole["logprobs"][key], key)
         self.assertEqual([i for p in parts for i in p["token_ids"]], whole["token_ids"])
 
-    def test_disconnects_free_slots_in_the_queue_and_in_progress(self):
-        def leave(i):
-            with socket.create_connection(("127.0.0.1", self.s.port)) as c:
-                body = json.dumps({**LONG, "stream": i % 2 == 0, "is_deterministic": i % 3 == 0}).encode()
-                c.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
-                time.sleep(0.02 * (i % 7))
+    def leave(self, phase):
+        """A client that goes away in the queue or soon after, in the middle of a long prompt, or after its first tokens."""
+        body = {**LONG, "stream": True, "is_deterministic": phase % 2 == 0, "seed": phase}
+        if phase % 3 == 1:
+            body = {**body, "prompt": "word " * 490, "max_tokens": 9}
+        data = json.dumps(body).encode()
+        with socket.create_connection(("127.0.0.1", self.s.port), timeout=60) as c:
+            c.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (len(data), data))
+            if phase % 3 == 1:
+                while self.s.metric("num_requests_running") == 0:
+                    time.sleep(0.01)
+            while phase % 3 == 2 and b"data: " not in c.recv(4096):
+                pass
 
+    def test_a_hundred_clients_that_leave_in_queue_prefill_or_decode_change_no_neighbour(self):
+        asks = [dict(PROBE, prompt=f"Neighbour {i}:", seed=i, max_tokens=40) for i in range(6)]
+        want = [self.s.complete(**a)["determinism"]["digest"] for a in asks]
         with concurrent.futures.ThreadPoolExecutor(25) as pool:
-            list(pool.map(leave, range(100)))
+            gone = [pool.submit(self.leave, i) for i in range(50)]
+            near = [pool.submit(self.s.complete, **a) for a in asks]
+            gone += [pool.submit(self.leave, i) for i in range(50, 100)]
+            self.assertEqual([f.result()["determinism"]["digest"] for f in near], want)
+            for f in gone:
+                f.result()
+
+    def test_wrong_ids_leave_their_neighbours_alone(self):
+        bad = [{"prompt": [999999]}, {"prompt": "x", "stop_token_ids": [49152]}, {"prompt": "x", "logit_bias": {"49152": 1}}, {"prompt": [-1]}] * 4
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            probes = [pool.submit(self.s.complete, **PROBE) for _ in range(4)]
+            refused = [pool.submit(self.s.post, "/v1/completions", b) for b in bad]
+            self.assertEqual({f.result()["determinism"]["digest"] for f in probes}, {self.digest})
+            self.assertEqual({f.result()[0] for f in refused}, {400})
 
     def test_wrong_lengths_and_large_heads_are_refused_and_others_served(self):
-        for head in (b"Content-Length: -5", b"Content-Length: x", b"X-Long: " + b"a" * (1 << 20)):
+        for head in (b"Content-Length: -5", b"Content-Length: x", b"Content-Length: +2", b"Content-Length: 2, 2", b"Content-Length: 0x2",
+                     b"Content-Length: 2\r\nContent-Length: 3", b"Content-Length: 2\r\nTransfer-Encoding: chunked", b"X-Long: " + b"a" * (1 << 20)):
             got = self.s.raw(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\n" + head + b"\r\n\r\n{}")
-            self.assertIn(got[:12], (b"HTTP/1.1 400", b"HTTP/1.1 413", b"HTTP/1.1 431", b""), got[:200])
+            self.assertIn(got[:12], (b"HTTP/1.1 400", b"HTTP/1.1 431", b""), (head[:60], got[:200]))
+            self.assertEqual(got.count(b"HTTP/1.1 "), 1 if got else 0, got)
         got = self.s.raw(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 999999999\r\n\r\n{}")
         self.assertEqual(got[:12], b"HTTP/1.1 413")
 
@@ -379,6 +450,48 @@ class Slow(Shared):
             self.assertLess(self.s.rss_kb() - rss, 64 << 10)
 
 
+class Late(Shared):
+    """Requests that do not come whole in time."""
+
+    flags = (*SMALL, "--receive-timeout", 1)
+
+    def dribble(self, data):
+        """What comes back to a client that sends a byte every 50 ms."""
+        with socket.create_connection(("127.0.0.1", self.s.port), timeout=0.05) as c:
+            got = b""
+            for byte in data:
+                try:
+                    c.sendall(bytes([byte]))
+                    got += c.recv(4096)
+                    break
+                except TimeoutError:
+                    continue
+            c.settimeout(20)
+            return got + c.recv(4096)
+
+    def test_a_head_or_body_byte_by_byte_ends_with_408_while_others_are_served(self):
+        head = b"POST /v1/completions HTTP/1.1\r\nHost: x\r\n"
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            slow = [pool.submit(self.dribble, head + b"X-Long: " + b"a" * 200),
+                    pool.submit(self.dribble, b"G" * 200),
+                    pool.submit(self.s.raw, head + b"Content-Length: 100\r\n\r\n{}"),
+                    pool.submit(self.s.raw, head + b"Transfer-Encoding: chunked\r\n\r\n5\r\n{")]
+            served = [pool.submit(self.s.complete, **PROBE) for _ in range(4)]
+            self.assertEqual({f.result()["determinism"]["digest"] for f in served}, {self.digest})
+            for f in slow:
+                self.assertTrue(f.result().startswith(b"HTTP/1.1 408 Request Timeout"), f.result())
+
+    def test_a_connection_that_waits_between_requests_is_not_late(self):
+        with socket.create_connection(("127.0.0.1", self.s.port), timeout=20) as c:
+            for _ in range(2):
+                time.sleep(2.5)
+                c.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+                self.assertTrue(c.recv(4096).startswith(b"HTTP/1.1 200 OK"))
+
+    def test_an_answer_may_take_longer_than_its_request(self):
+        self.assertEqual(self.s.complete(**{**LONG, "max_tokens": 200})["usage"]["completion_tokens"], 200)
+
+
 class Limits(Shared):
     flags = (*SMALL, "--max-num-seqs", 1, "--max-queue", 1, "--api-key", "one", "--api-key", "two", "--allowed-origin", "https://a.example",
              "--log-format", "json")
@@ -490,9 +603,16 @@ class Ends(unittest.TestCase):
         with tempfile.TemporaryDirectory() as tmp:
             subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", tmp + "/k", "-out", tmp + "/c", "-days", "1",
                             "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"], check=True, stderr=subprocess.DEVNULL)
-            s = Server(BINARY, WEIGHTS, *SMALL, "--ssl-certfile", tmp + "/c", "--ssl-keyfile", tmp + "/k")
+            s = Server(BINARY, WEIGHTS, *SMALL, "--ssl-certfile", tmp + "/c", "--ssl-keyfile", tmp + "/k", "--receive-timeout", 1)
             context = ssl.create_default_context(cafile=tmp + "/c")
             with socket.create_connection(("127.0.0.1", s.port)) as plain, context.wrap_socket(plain, server_hostname="127.0.0.1") as c:
+                c.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+                self.assertTrue(c.recv(100).startswith(b"HTTP/1.1 200 OK"))
+            with socket.create_connection(("127.0.0.1", s.port), timeout=20) as silent, socket.create_connection(("127.0.0.1", s.port), timeout=20) as half:
+                half.sendall(b"\x16\x03\x01\x02\x00\x01")  # the head of a hello that never comes
+                self.assertEqual((silent.recv(100), half.recv(100)), (b"", b""))
+            with socket.create_connection(("127.0.0.1", s.port)) as plain, context.wrap_socket(plain, server_hostname="127.0.0.1") as c:
+                time.sleep(2.5)  # idle after its handshake: not late
                 c.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
                 self.assertTrue(c.recv(100).startswith(b"HTTP/1.1 200 OK"))
             self.assertEqual(s.stop(), 0)
