@@ -53,7 +53,8 @@ static void on_error(enum evhttp_request_error error, void *ctx) {
     };
     if (!a) return;
     a->fault = (size_t)error < sizeof texts / sizeof *texts ? texts[error] : "the connection broke";
-    if (error == EVREQ_HTTP_EOF && !a->answered) a->fault = "the connection was closed without an answer";
+    a->closed = error == EVREQ_HTTP_EOF;
+    if (a->closed && !a->answered) a->fault = "the connection was closed without an answer";
 }
 
 static bool send_call(sf_bench_call *a);
@@ -66,8 +67,10 @@ static void on_answer(struct evhttp_request *req, void *ctx) {
     if (status > 0) {
         a->status = status;
         finish(a, true, NULL);
-    } else if (n->used && !a->answered) { /* closed by the server just as it was used again */
+    } else if (n->used && a->closed && !a->answered) { /* closed by the server just as it was used again */
         a->conn = NULL;
+        a->closed = false;
+        a->fault = NULL;
         sf_bench_conn_bury(n);
         if (!send_call(a)) finish(a, false, "out of memory");
     } else {

@@ -28,6 +28,7 @@ struct sf_bench_call {
     int status;
     bool answered;     /* something of an answer came */
     const char *fault; /* what evhttp said */
+    bool closed;       /* by the server */
 };
 
 struct sf_bench_client {
@@ -37,7 +38,7 @@ struct sf_bench_client {
     SSL_CTX *tls;
     sf_bench_conn *idle, *dead;
     sf_bench_call *calls;
-    char host[300], authorization[600];
+    char host[300], authorization[SF_BENCH_KEY_MAX + 8];
 };
 
 /* conn.c */

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define COUNT_MAX ((json_int_t)1 << 40)
+
 void sf_bench_record_fini(sf_bench_record *r) {
     sf_bench_list_fini(&r->itl);
     sf_buf_fini(&r->text);
@@ -51,13 +53,17 @@ static sf_code take_choice(sf_bench_record *r, const json_t *choice, double now_
     return append_text(r, json_object_get(delta, "content"), err);
 }
 
+/* A server may say anything: what is no sensible count is none. */
+static int64_t count_of(const json_t *v) {
+    const json_int_t n = json_integer_value(v);
+    return n > 0 && n <= COUNT_MAX ? n : 0;
+}
+
 static void take_usage(sf_bench_record *r, const json_t *usage) {
     const json_t *in = json_object_get(usage, "prompt_tokens"),
                  *out = json_object_get(usage, "completion_tokens");
-    if (json_is_integer(in)) r->input_tokens = json_integer_value(in);
-    if (!json_is_integer(out)) return;
-    r->output_tokens = json_integer_value(out);
-    r->counted = true;
+    if (count_of(in) > 0) r->input_tokens = count_of(in);
+    if (count_of(out) > 0) r->output_tokens = count_of(out);
 }
 
 static void take_determinism(sf_bench_record *r, const json_t *d) {
@@ -67,9 +73,9 @@ static void take_determinism(sf_bench_record *r, const json_t *d) {
     r->has_determinism = true;
     r->pinned = class && strcmp(class, "pinned") == 0;
     snprintf(r->digest, sizeof r->digest, "%s", digest ? digest : "");
-    r->windows = json_integer_value(json_object_get(d, "windows_verified"));
-    r->rollbacks = json_integer_value(json_object_get(d, "rollbacks"));
-    r->tokens_rolled_back = json_integer_value(json_object_get(d, "tokens_rolled_back"));
+    r->windows = count_of(json_object_get(d, "windows_verified"));
+    r->rollbacks = count_of(json_object_get(d, "rollbacks"));
+    r->tokens_rolled_back = count_of(json_object_get(d, "tokens_rolled_back"));
 }
 
 /* The message in an error object, borrowed; NULL: there is none. */
@@ -113,7 +119,7 @@ sf_code sf_bench_record_event(sf_bench_record *r, const char *data, size_t len, 
 
 void sf_bench_record_end(sf_bench_record *r) {
     r->success = r->ended && r->chunks > 0;
-    if (r->success && !r->counted) r->output_tokens = r->chunks;
+    if (r->success && r->output_tokens == 0) r->output_tokens = r->chunks;
     if (r->success || r->error[0]) return;
     snprintf(r->error, sizeof r->error, "%s",
              r->chunks > 0 ? "the stream broke off: neither finish_reason nor [DONE] came"

@@ -22,8 +22,7 @@ typedef struct sf_bench_record { /* zero-initialise; sf_bench_record_fini frees 
     bool has_determinism, pinned; /* the answer's determinism object, and its class */
     char digest[SF_BENCH_DIGEST_MAX];
     int64_t windows, rollbacks, tokens_rolled_back;
-    bool counted; /* usage came */
-    bool ended;   /* [DONE], or a finish_reason */
+    bool ended; /* [DONE], or a finish_reason */
     bool success;
     bool cut; /* the run ended before it */
     char error[400];

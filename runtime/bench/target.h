@@ -6,6 +6,8 @@
 
 #include <stdbool.h>
 
+#define SF_BENCH_KEY_MAX 8192 /* bytes */
+
 typedef struct sf_bench_target {
     bool tls;
     char host[256];   /* without brackets */

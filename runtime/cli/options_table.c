@@ -36,7 +36,7 @@ const sf_opt sf_opts[] = {
     STR("endpoint", B, "PATH", endpoint, "/v1/completions (default) or /v1/chat/completions"),
     STR("model", B, "NAME", model, "to ask for (default: the first that the server lists)"),
     {"api-key", SF_OPT_KEY, B, "KEY", 0, 0, 0, NULL, "the server's key (default: OPENAI_API_KEY)"},
-    BOOL("insecure", B, insecure, "take any certificate of an https server"),
+    BOOL("insecure", B, insecure, "take any certificate of an https server (SSL_CERT_FILE names authorities to trust)"),
     INT("timeout", B, 1, 1 << 20, timeout, "seconds for a whole answer (default 21600)"),
     INT("ready-check-timeout-sec", B, 0, 1 << 20, ready_timeout, "seconds to wait for the server to be ready (default 0)"),
     STR("dataset-name", B, "NAME", dataset_name, "random (default; answered past eos unless --ignore-eos=false), sharegpt, or custom: JSON lines with prompt or messages, and output_tokens"),

@@ -104,6 +104,13 @@ static int make_prompts(const sf_plan *plan, const sf_cli_opts *o, bench *b, sf_
     return sf_bench_dataset_make(&c, &b->prompts, &err) == SF_OK ? SF_EXIT_OK : sf_cli_report(&err);
 }
 
+/* It goes into a header of each request. */
+static bool is_key(const char *key) {
+    for (const char *s = key; *s; s++)
+        if (*s <= ' ' || *s > '~') return false;
+    return strlen(key) <= SF_BENCH_KEY_MAX;
+}
+
 static int make_target(const sf_cli_opts *o, bench *b) {
     const char *key = getenv("OPENAI_API_KEY");
     sf_err err;
@@ -111,6 +118,9 @@ static int make_target(const sf_cli_opts *o, bench *b) {
     const bool v6 = strchr(o->host, ':') != NULL;
     snprintf(url, sizeof url, "http://%s%s%s:%d", v6 ? "[" : "", o->host, v6 ? "]" : "", o->port);
     b->target.api_key = o->n_api_keys ? o->api_keys[0] : key && *key ? key : NULL;
+    if (b->target.api_key && !is_key(b->target.api_key))
+        return sf_cli_error(SF_EXIT_USAGE, "the key is more than %d bytes, or not of printable ASCII",
+                            SF_BENCH_KEY_MAX);
     b->target.insecure = o->insecure;
     b->target.timeout_s = o->timeout;
     if (sf_bench_target_parse(&b->target, o->base_url ? o->base_url : url, &err) == SF_OK) return SF_EXIT_OK;

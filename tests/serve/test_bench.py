@@ -86,7 +86,7 @@ class AgainstAFake(unittest.TestCase):
             ttft, itls, e2el = r["ttfts"][i], r["itls"][i], r["latencies"][i]
             self.assertEqual(len(itls), 2)
             self.assertGreaterEqual(ttft, 0.29)
-            self.assertGreaterEqual(itls[0] + itls[1], 0.29)
+            self.assertGreaterEqual(e2el, 0.59)  # a client that is held up reads late, never early
             self.assertAlmostEqual(e2el, ttft + sum(itls), places=9)
         tpots = [(r["latencies"][i] - r["ttfts"][i]) / 4 for i in range(2)]
         self.assertAlmostEqual(r["mean_tpot_ms"], 1e3 * sum(tpots) / 2, places=6)
@@ -169,14 +169,15 @@ class AgainstAFake(unittest.TestCase):
     # ---- what is sent ----
 
     def test_a_request_says_what_the_flags_say(self):
+        key = "k" * 8192
         with Fake(good) as f:
-            self.result(f.port, "--num-prompts", 2, "--temperature", 0.5, "--top-k", 3, "--api-key", "k", "--extra-body", '{"x": [1], "top_k": 4}')
+            self.result(f.port, "--num-prompts", 2, "--temperature", 0.5, "--top-k", 3, "--api-key", key, "--extra-body", '{"x": [1], "top_k": 4}')
             one = f.bodies[0]
         prompt = one.pop("prompt")
         self.assertEqual(one, {"model": "fake", "max_tokens": 3, "stream": True, "stream_options": {"include_usage": True}, "temperature": 0.5,
                                "top_k": 4, "x": [1], "ignore_eos": True})
         self.assertTrue(len(prompt) == 4 and all(isinstance(t, int) for t in prompt))
-        self.assertEqual((f.headers[0]["authorization"], f.headers[0]["host"]), ("Bearer k", f"127.0.0.1:{f.port}"))
+        self.assertEqual((f.headers[0]["authorization"], f.headers[0]["host"]), ("Bearer " + key, f"127.0.0.1:{f.port}"))
 
     def test_equal_seeds_send_equal_requests(self):
         sent = []
@@ -213,8 +214,6 @@ class AgainstAFake(unittest.TestCase):
     def test_arrivals_take_the_time_that_the_rate_says(self):
         with Fake(good) as f:
             r, _, _ = self.result(f.port, "--num-prompts", 20, "--request-rate", 40)
-        first = min(r["start_times"])
-        self.assertGreaterEqual(max(r["start_times"]) - first, 0.2)
         self.assertGreaterEqual(r["duration"], 0.499)  # 20 / 40 s from the start to the last arrival
         self.assertEqual(r["start_times"], sorted(r["start_times"]))
 
@@ -293,7 +292,10 @@ class AgainstAFake(unittest.TestCase):
 
     def test_odd_values_in_an_answer_do_no_harm(self):
         odd = [b'{"choices": 7}', b'{"choices": [null]}', b'{"choices": [{"text": 5, "delta": []}], "usage": [], "determinism": 3}', b"{}",
-               b'{"choices": [{"text": "\\u0000x"}], "usage": {"completion_tokens": "9"}, "determinism": {"digest": 1, "rollbacks": "x"}}']
+               b'{"choices": [{"text": "\\u0000x"}], "usage": {"completion_tokens": "9"}, "determinism": {"digest": 1, "rollbacks": "x"}}',
+               b'{"choices": [], "usage": {"completion_tokens": 9223372036854775807, "prompt_tokens": -9223372036854775808}, "determinism": '
+               b'{"class": "pinned", "digest": "d", "rollbacks": 9223372036854775807, "tokens_rolled_back": -1}}',
+               b'{"choices": [], "usage": {"completion_tokens": 1e300}}']
         with Fake(lambda c: c.stream(*[b"data: " + o + b"\n\n" for o in odd], event("!", "stop"), DONE)) as f:
             r, _, _ = self.result(f.port, "--num-prompts", 2, "--repeat", 2)
         self.assertEqual((r["generated_texts"][0], r["completed"], r["output_lens"][0]), ("\0x!", 4, 3))
@@ -307,7 +309,7 @@ class AgainstAFake(unittest.TestCase):
 
         for slow in (silent, lambda call: f.ended.wait(30) and False):
             with Fake(slow) as f:
-                r, _, err = self.result(f.port, "--num-prompts", 2, "--timeout", 1, code=1)
+                r, _, err = self.result(f.port, "--num-prompts", 2, "--timeout", 1, "--model", "m", code=1)
             self.assertEqual((r["failed"], r["errors"]), (2, ["no whole answer within 1 s (--timeout)"] * 2), err)
 
     def test_a_kept_connection_that_the_server_closes_costs_no_request(self):
@@ -318,6 +320,11 @@ class AgainstAFake(unittest.TestCase):
         with Fake(good_once) as f:
             r, _, _ = self.result(f.port, "--num-prompts", 20, "--max-concurrency", 1)
             self.assertEqual((r["completed"], len(f.bodies)), (20, 20))
+
+    def test_garbage_on_a_kept_connection_is_a_failure(self):
+        with Fake(lambda c: c.send(b"garbage\r\n\r\n") and False if c.number == 3 else good(c)) as f:
+            r, _, err = self.result(f.port, "--num-prompts", 6, "--max-concurrency", 1, code=1)
+            self.assertEqual((r["completed"], r["failed"], len(f.bodies)), (5, 1, 6), err)
 
     def test_one_that_fails_leaves_the_others(self):
         with Fake(lambda c: c.send(b"HTTP/1.1 500 X\r\nContent-Length: 0\r\n\r\n") if c.number % 3 == 0 else good(c)) as f:
@@ -431,7 +438,8 @@ class AgainstAFake(unittest.TestCase):
                             (("--goodput", "ttft:5,"), "--goodput"), (("--goodput", "ttft"), "--goodput"), (("--percentile-metrics", "ttft,"), "--percentile-metrics"),
                             (("--base-url", "ftp://x"), "--base-url"), (("--base-url", "x"), "--base-url"), (("--num-prompts", "0"), "--num-prompts"),
                             (("--num-prompts", "4000000", "--repeat", "4096"), "times --repeat"),
-                            (("--endpoint", "/v1/chat/completions"), "--weights"), (("--output", "/no/such/dir/x"), "/no/such/dir/x")):
+                            (("--endpoint", "/v1/chat/completions"), "--weights"), (("--output", "/no/such/dir/x"), "/no/such/dir/x"),
+                            (("--api-key", "a b"), "the key"), (("--api-key", "a\r\nX: y"), "the key"), (("--api-key", "k" * 8193), "the key")):
             code, out, err = bench(1, *flags, small=False)
             self.assertEqual((code, out), (1 if "--output" in flags else 2, ""), err)
             self.assertIn(word, err)
