@@ -18,19 +18,19 @@
 
 /* clang-format off */
 const sf_endpoint sf_endpoints[] = {
-    {"/", "GET,HEAD", true, true, sf_handle_page, "a page to try the server with"},
-    {"/health", "GET,HEAD", true, true, sf_handle_health, "200 when requests are served, else 503"},
-    {"/live", "GET,HEAD", true, true, sf_handle_live, "200 while the process runs"},
-    {"/version", "GET,HEAD", true, true, sf_handle_version, "the version of the server"},
-    {"/metrics", "GET,HEAD", true, false, sf_handle_metrics, "counters for Prometheus"},
-    {"/openapi.json", "GET,HEAD", true, false, sf_handle_openapi, "this description"},
-    {"/v1/models", "GET,HEAD", false, false, sf_handle_models, "the model that is served"},
-    {"/v1/models/", "GET,HEAD", false, false, sf_handle_models, "a model by its name"},
-    {"/v1/completions", "POST", false, false, sf_handle_completions, "the continuation of a prompt"},
-    {"/v1/chat/completions", "POST", false, false, sf_handle_chat, "the answer to a conversation"},
-    {"/v1/audit", "POST", false, false, sf_handle_audit, "whether this engine would have given that answer"},
-    {"/tokenize", "POST", false, false, sf_handle_tokenize, "text or messages to token ids"},
-    {"/detokenize", "POST", false, false, sf_handle_detokenize, "token ids to text"},
+    {"/", "GET,HEAD", true, true, sf_handle_page, "text/html", "a page to try the server with"},
+    {"/health", "GET,HEAD", true, true, sf_handle_health, "status", "200 when requests are served, else 503"},
+    {"/live", "GET,HEAD", true, true, sf_handle_live, "status", "200 while the process runs"},
+    {"/version", "GET,HEAD", true, true, sf_handle_version, "version", "the version of the server"},
+    {"/metrics", "GET,HEAD", true, false, sf_handle_metrics, "text/plain", "counters for Prometheus"},
+    {"/openapi.json", "GET,HEAD", true, false, sf_handle_openapi, "any", "this description"},
+    {"/v1/models", "GET,HEAD", false, false, sf_handle_models, "models", "the model that is served"},
+    {"/v1/models/", "GET,HEAD", false, false, sf_handle_models, "model", "a model by its name"},
+    {"/v1/completions", "POST", false, false, sf_handle_completions, "completion", "the continuation of a prompt"},
+    {"/v1/chat/completions", "POST", false, false, sf_handle_chat, "chat", "the answer to a conversation"},
+    {"/v1/audit", "POST", false, false, sf_handle_audit, "audit", "whether this engine would have given that answer"},
+    {"/tokenize", "POST", false, false, sf_handle_tokenize, "tokens", "text or messages to token ids"},
+    {"/detokenize", "POST", false, false, sf_handle_detokenize, "text", "token ids to text"},
 };
 /* clang-format on */
 const int sf_n_endpoints = (int)(sizeof sf_endpoints / sizeof *sf_endpoints);

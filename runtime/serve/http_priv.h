@@ -12,10 +12,14 @@ typedef struct sf_endpoint {
     bool open;                  /* needs no key */
     bool early;                 /* answers while the model is being loaded */
     void (*handle)(sf_server *s, struct evhttp_request *req);
+    const char *answer; /* a shape of shapes.c, or a media type */
     const char *summary;
 } sf_endpoint;
 extern const sf_endpoint sf_endpoints[];
 extern const int sf_n_endpoints;
+
+/* shapes.c: the schemas of all answers by name, for /openapi.json. Owned by the caller. */
+json_t *sf_shapes_json(bool *ok);
 
 /* evhttp's callback for every request: finds the end point, checks method, key and state, and calls it. */
 void sf_http_dispatch(struct evhttp_request *req, void *server);

@@ -36,9 +36,17 @@ static json_t *prompt_schema(void) {
 }
 
 static json_t *message_schema(void) {
-    return json_pack("{s:s, s:[s], s:{s:{s:s}, s:{s:[{s:s}, {s:s}, {s:s}]}}}", "type", "object", "required",
-                     "role", "properties", "role", "type", "string", "content", "anyOf", "type", "string",
-                     "type", "array", "type", "null");
+    json_t *roles =
+        json_pack("{s:[s, s, s, s, s]}", "enum", "system", "user", "assistant", "tool", "developer");
+    json_t *part = json_pack("{s:s, s:[s, s], s:{s:{s:s}, s:o}}", "type", "object", "required", "type",
+                             "text", "properties", "type", "const", "text", "text", typed("string"));
+    json_t *content = json_pack("{s:[o, o, o]}", "anyOf", typed("string"), list_of(part), typed("null"));
+    return json_pack("{s:s, s:[s, s], s:{s:o, s:o}}", "type", "object", "required", "role", "content",
+                     "properties", "role", roles, "content", content);
+}
+
+static json_t *messages_schema(void) {
+    return json_pack("{s:s, s:i, s:o}", "type", "array", "minItems", 1, "items", message_schema());
 }
 
 static json_t *schema_of(const sf_api_field *f, bool *ok) {
@@ -57,7 +65,7 @@ static json_t *schema_of(const sf_api_field *f, bool *ok) {
     case SF_API_OBJECT:
         return typed("object");
     case SF_API_ARRAY:
-        return list_of(strcmp(f->name, "messages") == 0 ? message_schema() : typed("object"));
+        return strcmp(f->name, "messages") == 0 ? messages_schema() : list_of(typed("object"));
     case SF_API_PROMPT:
         return prompt_schema();
     case SF_API_LOGPROBS:
@@ -104,30 +112,59 @@ static json_t *body_of(const sf_endpoint *r, bool *ok) {
         return request_body(json_pack("{s:s, s:[s, s], s:{s:{s:s}, s:{s:s}}}", "type", "object", "required",
                                       "request", "answer", "properties", "request", "type", "object",
                                       "answer", "type", "object"));
-    return request_body(json_pack("{s:s, s:{s:o, s:o, s:o}}", "type", "object", "properties", "prompt",
-                                  typed("string"), "add_special_tokens", typed("boolean"), "with_pieces",
-                                  typed("boolean")));
+    return request_body(json_pack("{s:s, s:[{s:[s]}, {s:[s]}], s:{s:o, s:o, s:o, s:o}}", "type", "object",
+                                  "anyOf", "required", "prompt", "required", "messages", "properties",
+                                  "prompt", typed("string"), "messages", messages_schema(),
+                                  "add_special_tokens", typed("boolean"), "with_pieces", typed("boolean")));
 }
 
-static json_t *answers(const sf_endpoint *r, bool *ok) {
-    static const struct {
+static json_t *shape(const char *name) {
+    return json_pack("{s:{s:s+}}", "schema", "$ref", "#/components/schemas/", name);
+}
+
+static json_t *content_of(const sf_endpoint *r) {
+    if (strchr(r->answer, '/')) return json_pack("{s:{s:{s:s}}}", r->answer, "schema", "type", "string");
+    if (strstr(r->path, "completions"))
+        return json_pack("{s:o, s:{}}", "application/json", shape(r->answer), "text/event-stream");
+    return json_pack("{s:o}", "application/json", shape(r->answer));
+}
+
+static json_t *fault_json(const char *text, bool bare) {
+    if (bare) return json_pack("{s:s}", "description", text);
+    return json_pack("{s:s, s:{s:o}}", "description", text, "content", "application/json", shape("error"));
+}
+
+static json_t *answers(const sf_server *s, const sf_endpoint *r, bool *ok) {
+    const bool post = strcmp(r->methods, "POST") == 0, keys = s->cfg->n_api_keys > 0 && !r->open;
+    const bool one = r->path[strlen(r->path) - 1] == '/' && r->path[1];
+    const struct {
+        bool here;
         const char *status, *text;
-    } all[] = {{"200", "the answer"},        {"400", "a fault of the request"},
-               {"401", "no valid key"},      {"404", "no such model"},
-               {"429", "the queue is full"}, {"503", "loading or shutting down"}};
+        bool bare; /* before a request is whole, there is nothing to read an error in */
+    } faults[] = {{post, "400", "a fault of the request", false},
+                  {keys, "401", "no valid key", false},
+                  {post || one, "404", "no such model", false},
+                  {true, "408", "the request did not come whole in time", true},
+                  {post, "413", "the body is too large", true},
+                  {post, "429", "the queue is full", false},
+                  {true, "500", "out of memory, or the device has failed", false},
+                  {true, "503", "loading or shutting down", false}};
     json_t *o = json_object();
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        if (strcmp(all[i].status, "401") == 0 && r->open) continue;
-        sf_json_put(o, all[i].status, json_pack("{s:s}", "description", all[i].text), ok);
-    }
+    sf_json_put(o, "200", json_pack("{s:s, s:o}", "description", "the answer", "content", content_of(r)), ok);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        if (faults[i].here) sf_json_put(o, faults[i].status, fault_json(faults[i].text, faults[i].bare), ok);
+    /* the body of a health check says its state whatever the status */
+    if (strcmp(r->answer, "status") == 0)
+        sf_json_put(o, "503", json_pack("{s:s, s:o}", "description", "not ready", "content", content_of(r)),
+                    ok);
     return o;
 }
 
-static json_t *operation(const sf_endpoint *r, bool post, bool *ok) {
+static json_t *operation(const sf_server *s, const sf_endpoint *r, bool post, bool *ok) {
     json_t *o = json_object();
     sf_json_put(o, "summary", json_string(r->summary), ok);
-    sf_json_put(o, "responses", answers(r, ok), ok);
-    if (!r->open) sf_json_put(o, "security", json_pack("[{s:[]}]", "key"), ok);
+    sf_json_put(o, "responses", answers(s, r, ok), ok);
+    if (!r->open && s->cfg->n_api_keys > 0) sf_json_put(o, "security", json_pack("[{s:[]}]", "key"), ok);
     if (post) sf_json_put(o, "requestBody", body_of(r, ok), ok);
     if (r->path[strlen(r->path) - 1] == '/')
         sf_json_put(o, "parameters",
@@ -137,7 +174,7 @@ static json_t *operation(const sf_endpoint *r, bool post, bool *ok) {
     return o;
 }
 
-static json_t *paths(bool *ok) {
+static json_t *paths(const sf_server *s, bool *ok) {
     json_t *o = json_object();
     for (int i = 0; i < sf_n_endpoints; i++) {
         const sf_endpoint *r = &sf_endpoints[i];
@@ -146,7 +183,7 @@ static json_t *paths(bool *ok) {
         char path[80];
         snprintf(path, sizeof path, "%s%s", r->path, below ? "{model}" : "");
         json_t *item = json_object();
-        sf_json_put(item, post ? "post" : "get", operation(r, post, ok), ok);
+        sf_json_put(item, post ? "post" : "get", operation(s, r, post, ok), ok);
         sf_json_put(o, path, item, ok);
     }
     return o;
@@ -157,9 +194,10 @@ void sf_handle_openapi(sf_server *s, struct evhttp_request *req) {
     bool ok = o != NULL;
     sf_json_put(o, "openapi", json_string("3.1.0"), &ok);
     sf_json_put(o, "info", json_pack("{s:s, s:s}", "title", "Steadfast", "version", s->cfg->version), &ok);
-    sf_json_put(o, "paths", paths(&ok), &ok);
+    sf_json_put(o, "paths", paths(s, &ok), &ok);
     sf_json_put(o, "components",
-                json_pack("{s:{s:{s:s, s:s}}}", "securitySchemes", "key", "type", "http", "scheme", "bearer"),
+                json_pack("{s:o, s:{s:{s:s, s:s}}}", "schemas", sf_shapes_json(&ok), "securitySchemes", "key",
+                          "type", "http", "scheme", "bearer"),
                 &ok);
     sf_http_json(s, req, 200, sf_json_done(o, ok));
 }
