@@ -4,7 +4,6 @@
 usage: test_serve.py BINARY WEIGHTS [unittest arguments]      (PYTHONPATH: openai, prometheus_client)"""
 
 import concurrent.futures
-import contextlib
 import ctypes
 import errno
 import http.client
@@ -350,9 +349,11 @@ class Requests(Shared):
                 self.skipTest("another process's sockets are not shown here")
             if fd >= 0 and os.readlink(f"/proc/self/fd/{fd}").startswith("socket:"):
                 s = socket.socket(fileno=fd)
-                with contextlib.suppress(OSError):
+                try:
                     s.getpeername()
                     found.append(s)
+                except OSError:  # the listener
+                    s.close()
             elif fd >= 0:
                 os.close(fd)
         os.close(pidfd)
