@@ -117,6 +117,13 @@ static void put_kernels(sf_writer *w, const sf_planned *p) {
     sf_put(w, "  ],\n");
 }
 
+static void put_library(sf_writer *w, const sf_planned *p, const sf_library_route *r) {
+    sf_put(w, "     \"library\": {\"name\": \"%s\", \"rows_min\": %d, \"kernel\": \"%s\", ", r->library,
+           r->rows_min, p->plan.kernels[r->kernel].name);
+    if (r->finish >= 0) sf_put(w, "\"finish\": \"%s\", ", p->plan.kernels[r->finish].name);
+    sf_put(w, "\"adds\": %s}\n", yes(r->adds));
+}
+
 static void put_op(sf_writer *w, const sf_planned *p, int i) {
     const sf_op_desc *op = &p->plan.ops[i];
     static const char *const scopes[] = {"pre", "layer", "head"};
@@ -138,11 +145,7 @@ static void put_op(sf_writer *w, const sf_planned *p, int i) {
                    op->routes[c][r].us_at_max);
         sf_put(w, "]%s\n", comma(c + 1 < SF_CLASS_COUNT || op->library));
     }
-    if (op->library)
-        sf_put(w,
-               "     \"library\": {\"name\": \"%s\", \"rows_min\": %d, \"kernel\": \"%s\", \"adds\": %s}\n",
-               op->library->library, op->library->rows_min, p->plan.kernels[op->library->kernel].name,
-               yes(op->library->adds));
+    if (op->library) put_library(w, p, op->library);
     sf_put(w, "    }%s\n", comma(i + 1 < p->plan.n_ops));
 }
 

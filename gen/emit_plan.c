@@ -108,8 +108,8 @@ static void put_routes(sf_writer *w, const sf_plan *p) {
     for (int i = 0; i < p->n_ops; i++) {
         const sf_library_route *r = p->ops[i].library;
         if (r)
-            sf_put(w, "static const sf_library_route %s_library = {\"%s\", %d, %d, %s};\n", p->ops[i].name,
-                   r->library, r->rows_min, r->kernel, yes(r->adds));
+            sf_put(w, "static const sf_library_route %s_library = {\"%s\", %d, %d, %d, %s};\n",
+                   p->ops[i].name, r->library, r->rows_min, r->kernel, r->finish, yes(r->adds));
     }
     sf_put(w, "\n");
 }

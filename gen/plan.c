@@ -110,10 +110,11 @@ static sf_code route_op(planner *pl, int op, sf_class cls) {
     return SF_OK;
 }
 
-static const sf_template *library_template(const planner *pl, const sf_library_use *use, sf_op op) {
+static const sf_template *library_template(const planner *pl, const sf_library_use *use, sf_op op,
+                                           sf_library_part part) {
     for (int i = 0; i < pl->in->n_templates; i++) {
         const sf_template *t = pl->in->templates[i];
-        if (t->library && t->op == op && strcmp(t->library, use->library) == 0) return t;
+        if (t->library && t->part == part && t->op == op && strcmp(t->library, use->library) == 0) return t;
     }
     return NULL;
 }
@@ -132,25 +133,33 @@ static sf_code offered_op(const planner *pl, const sf_library_use *use, int *out
                       close ? "'?" : "");
 }
 
-static sf_code route_library(planner *pl, const sf_library_use *use) {
-    int op = 0;
-    SF_TRY(offered_op(pl, use, &op));
-    const sf_op_spec *s = &pl->p->ops.ops[op];
-    const sf_template *t = library_template(pl, use, s->desc.op);
-    if (!t || s->desc.scope != SF_SCOPE_LAYER || s->epilogue == SF_EPILOGUE_SWIGLU)
-        return SF_FAIL_AT(pl->err, SF_INVALID, use->loc,
-                          "op %s by %s, expected a product of a layer that is stored or added", use->op,
-                          use->library);
+static sf_code check_offer(planner *pl, const sf_library_use *use, const sf_op_spec *s,
+                           const sf_template *t) {
+    if (!t || s->desc.scope != SF_SCOPE_LAYER)
+        return SF_FAIL_AT(pl->err, SF_INVALID, use->loc, "op %s by %s, expected a product of a layer",
+                          use->op, use->library);
     if (t->rows_lo > pl->in->machine.max_rows)
         return SF_FAIL_AT(pl->err, SF_INVALID, use->loc,
                           "%s serves from %d rows, expected max_rows over that", use->library, t->rows_lo);
     if (s->desc.library)
         return SF_FAIL_AT(pl->err, SF_INVALID, use->loc, "op %s stands twice, expected once", use->op);
+    return SF_OK;
+}
+
+static sf_code route_library(planner *pl, const sf_library_use *use) {
+    int op = 0;
+    SF_TRY(offered_op(pl, use, &op));
+    sf_op_spec *s = &pl->p->ops.ops[op];
+    const bool swiglu = s->epilogue == SF_EPILOGUE_SWIGLU;
+    const sf_template *t = library_template(pl, use, s->desc.op, SF_PART_WEIGHT);
+    const sf_template *finish = swiglu ? library_template(pl, use, s->desc.op, SF_PART_SWIGLU) : NULL;
+    SF_TRY(check_offer(pl, use, s, swiglu && !finish ? NULL : t));
     sf_library_route *r = sf_arena_alloc(pl->arena, 1, sizeof *r);
     if (!r) return sf_arena_full(pl->err);
-    *r = (sf_library_route){use->library, t->rows_lo, 0, s->epilogue == SF_EPILOGUE_ADD};
+    *r = (sf_library_route){use->library, t->rows_lo, 0, -1, s->epilogue == SF_EPILOGUE_ADD};
     SF_TRY(find_kernel(pl, op, t, t->rows_lo, &r->kernel));
-    pl->p->ops.ops[op].desc.library = r;
+    if (finish) SF_TRY(find_kernel(pl, op, finish, t->rows_lo, &r->finish));
+    s->desc.library = r;
     return SF_OK;
 }
 

@@ -208,8 +208,19 @@ static sf_code tile_line(cursor *c) {
 }
 
 static sf_code library_line(cursor *c) {
+    static const char *const parts[] = {"weight", "swiglu"};
+    sf_word w = {0};
+    if (c->t->library) return sf_cursor_fail(c, sf_cursor_col(c), "a second library, expected one");
+    SF_TRY(sf_cursor_name(c, "a library", &w));
+    c->t->library = w.text;
     c->t->library_line = c->line;
-    return name_line(c, "a library", &c->t->library);
+    SF_TRY(sf_cursor_word(c, "weight or swiglu", &w));
+    for (int i = 0; i < 2; i++)
+        if (strcmp(w.text, parts[i]) == 0) {
+            c->t->part = (sf_library_part)i;
+            return sf_cursor_end(c);
+        }
+    return sf_cursor_fail(c, w.col, "the library's part is '%.40s', expected weight or swiglu", w.text);
 }
 
 /* An order may take several lines; they are one text. */

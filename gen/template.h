@@ -70,12 +70,16 @@ typedef struct sf_line {
     bool negated;        /* if left != right */
 } sf_line;
 
+/* What a kernel does for a library: makes the copy of the weight, or SwiGLU of the product. */
+typedef enum sf_library_part { SF_PART_WEIGHT, SF_PART_SWIGLU } sf_library_part;
+
 typedef struct sf_template {
     const char *path; /* for messages */
     const char *file; /* for generated files: "templates/cpu/gemm.c", whatever the folder's place */
     char sha256[65];
     const char *name, *backend, *order;
-    const char *library; /* that serves the op; the kernel makes the weight's copy for it. NULL: none */
+    const char *library; /* whose product the kernel stands beside; NULL: none */
+    sf_library_part part;
     int library_line;
     sf_word tile; /* pattern of the kernel's name, and its line */
     int tile_line;

@@ -112,6 +112,8 @@ typedef struct sf_library_route {
     const char *library; /* "cublaslt" */
     int rows_min;
     int kernel; /* index into sf_plan.kernels: from args.in, the packed weight, to args.out */
+    int finish; /* likewise: from the product, bf16 [rows, n] in the order of packed rows, to the op's out;
+                   -1: the product is the op's out, fp32 */
     bool adds;  /* to what the op's out holds; else it is written */
 } sf_library_route;
 

@@ -4,7 +4,7 @@
 //@ class fast
 //@ rows 257..
 //@ name rowmajor
-//@ library cublaslt
+//@ library cublaslt weight
 //@ order: cuBLASLt's, which follows the whole shape and its version; this kernel moves values, and adds none
 //@ param N        int = 6144 in 1..1048576 from op.n
 //@ param K        int = 4096 in 8..1048576 from op.k
@@ -19,8 +19,9 @@ enum { N = 6144, K = 4096, T = 3 };
 #include "device/cuda/pass_block.h"
 #include "snippets/gemm_weight.cuh"
 
-/* The weight as cuBLASLt reads it: packed fragments (args.in) to row-major bf16 [N, K] (args.out). Run once a layer, when
- * the engine starts; the products themselves are the library's. A thread moves one lane's fragments at a time. */
+/* The weight as cuBLASLt reads it: packed fragments (args.in) to row-major bf16 [N, K] (args.out), in the order of the
+ * packed rows. Run once a layer, when the engine starts; the products themselves are the library's. A thread moves one
+ * lane's fragments at a time. */
 using shape = weight_shape<weight_bf16, N, K, T>;
 static_assert(K % 8 == 0, "pairs of k are whole");
 

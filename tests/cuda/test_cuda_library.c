@@ -3,7 +3,7 @@
 #include "cuda/tiny_device.h"
 
 enum { QKV = 2, ROWS_MIN = 9 };
-static const sf_library_route by_library = {"cublaslt", ROWS_MIN, K_GEMM, false};
+static sf_library_route by_library;
 static sf_op_desc own_ops[sizeof ops / sizeof *ops];
 static sf_plan served_plan;
 static sf_weights *loaded;
@@ -16,6 +16,7 @@ static void not_a_graph(void) {
  */
 static sf_cuda *begin(double graph_ms, double eager_ms) {
     memcpy(own_ops, ops, sizeof ops);
+    by_library = (sf_library_route){"cublaslt", ROWS_MIN, K_GEMM, -1, false};
     own_ops[QKV].library = &by_library;
     served_plan = plan;
     served_plan.ops = own_ops;
@@ -64,6 +65,27 @@ static void a_faster_library_serves_the_fast_class(void **state) {
     assert_int_equal(c.library, LAYERS);
     assert_int_equal(c.launches, 1 + LAYERS * (LAYER_OPS + 1) + HEAD_OPS);
     assert_int_equal(fake.allocs, allocs);
+    end(d);
+}
+
+static void a_product_may_be_finished_by_a_kernel(void **state) {
+    (void)state;
+    sf_cuda *d = begin(2, 1);
+    by_library.finish = K_NORM;
+    make_ready(d, &served_plan, &loaded);
+    const int before = fake_blas.products, launches = fake.launches;
+    run(d, SF_CLASS_FAST, 20);
+    assert_int_equal(fake_blas.products - before, LAYERS);
+    assert_int_equal(fake.launches - launches, 1 + LAYERS * (LAYER_OPS + 1) + HEAD_OPS);
+    assert_int_equal(fake_blas.out_type, CUDA_R_16BF);
+    assert_ptr_equal(fake_blas.out, d->library.offers[0].scratch);
+    const sf_cuda_shape *s = sf_cuda_shape_find(d, SF_CLASS_FAST, 20, 1);
+    const sf_cuda_step *qkv = s->served + QKV;
+    assert_ptr_equal(qkv->kernel, d->kernels + K_NORM);
+    assert_ptr_equal(qkv->args.in, d->library.offers[0].scratch);
+    assert_ptr_equal(qkv->args.out, d->buf[SF_BUF_QKV]);
+    assert_ptr_equal(qkv->args.block, d->block);
+    assert_true(sf_cuda_start_get(&d->base).library_bytes > (size_t)ROWS * 3 * HIDDEN * 2);
     end(d);
 }
 
@@ -117,7 +139,7 @@ static void a_slower_library_keeps_no_copy(void **state) {
     const int allocs = fake.allocs;
     without->base.ops->destroy(&without->base);
     sf_weights_destroy(loaded);
-    sf_cuda *d = ready(1, 0.98); /* by a hair is not enough */
+    sf_cuda *d = ready(1, 0.995); /* by a hair is not enough */
     sf_cuda_library_info i;
     assert_true(sf_cuda_library_get(&d->base, 0, &i) && !i.used);
     assert_int_equal(fake.allocs, allocs);
@@ -196,6 +218,7 @@ static void an_op_is_timed_as_it_is_launched(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_faster_library_serves_the_fast_class),
+        cmocka_unit_test(a_product_may_be_finished_by_a_kernel),
         cmocka_unit_test(pinned_passes_and_few_rows_are_our_own),
         cmocka_unit_test(what_was_measured_is_told),
         cmocka_unit_test(a_slower_library_keeps_no_copy),

@@ -26,6 +26,7 @@ typedef struct sf_cuda_offer {
     sf_product product;
     CUdeviceptr copy; /* [layers][layer_bytes]; 0: never faster, not kept */
     size_t layer_bytes;
+    CUdeviceptr scratch;         /* bf16 [max_rows, n], what a kernel finishes; 0: none */
     sf_cuda_library_info *found; /* [n_found], by row bucket */
     int n_found;
 } sf_cuda_offer;
@@ -120,7 +121,8 @@ void sf_cuda_library_close(sf_cuda *d);
 /* The offer that serves op in passes of that row bucket, or NULL. */
 const sf_cuda_offer *sf_cuda_offer_find(const sf_cuda *d, int op, int bucket);
 /* A step of the op's product by the library; own: the step whose place it takes. */
-sf_cuda_step sf_cuda_offer_step(const sf_cuda_offer *o, const sf_cuda_step *own, int layer, int rows);
+sf_cuda_step sf_cuda_offer_step(const sf_cuda *d, const sf_cuda_offer *o, const sf_cuda_step *own, int layer,
+                                int rows);
 
 void sf_cuda_stages_close(sf_cuda *d);
 

@@ -8,10 +8,9 @@
 
 sf_code sf_cuda_steps_launch(const sf_gpu *gpu, const sf_cuda_step *steps, int n, sf_err *err) {
     for (int i = 0; i < n; i++) {
-        if (steps[i].product) {
-            SF_TRY(sf_product_run(steps[i].product, steps[i].rows, &steps[i].args, gpu->stream, err));
-            continue;
-        }
+        if (steps[i].product)
+            SF_TRY(sf_product_run(steps[i].product, steps[i].rows, &steps[i].made, gpu->stream, err));
+        if (!steps[i].kernel) continue;
         sf_cuda_kernel k = *steps[i].kernel;
         if (steps[i].grid > 0) k.launch.grid = steps[i].grid;
         SF_TRY(sf_cuda_kernel_launch(gpu, &k, &steps[i].args, err));

@@ -7,12 +7,12 @@
 
 /* One launch; the arguments hold nothing that changes between passes. */
 typedef struct sf_cuda_step {
-    const sf_cuda_kernel *kernel;
+    const sf_cuda_kernel *kernel; /* NULL: the product is all */
     sf_cuda_args args;
-    int grid; /* thread blocks; 0: as many as the kernel asks for */
-    const sf_product
-        *product; /* not NULL: cuBLASLt does it, for `rows` rows, and the kernel is not launched */
-    int rows;
+    int grid;                  /* thread blocks; 0: as many as the kernel asks for */
+    const sf_product *product; /* not NULL: cuBLASLt makes it from `made`, before the kernel */
+    sf_cuda_args made;
+    int rows; /* of the product */
 } sf_cuda_step;
 
 typedef struct sf_cuda_graph {

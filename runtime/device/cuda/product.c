@@ -36,7 +36,7 @@ static sf_code look_up(const sf_product *p, cublasLtMatmulPreference preference,
     cublasLtMatmulHeuristicResult best = {.state = CUBLAS_STATUS_NOT_SUPPORTED};
     int found = 0;
     SF_TRY(layout(p, CUDA_R_16BF, p->cfg.k, rows, &s->in, err));
-    SF_TRY(layout(p, CUDA_R_32F, p->cfg.n, rows, &s->out, err));
+    SF_TRY(layout(p, p->cfg.out_bf16 ? CUDA_R_16BF : CUDA_R_32F, p->cfg.n, rows, &s->out, err));
     const int status = p->lt->cublasLtMatmulAlgoGetHeuristic(p->handle, p->desc, p->weight, s->in, s->out,
                                                              s->out, preference, 1, &best, &found);
     SF_TRY(sf_cublaslt_check(p->lt, status, "cublasLtMatmulAlgoGetHeuristic", SF_SRC, err));

@@ -1,6 +1,6 @@
 /* An op's matrix product by cuBLASLt, as its heuristics choose for each row count: looked up once, so that a
- * pass asks for nothing. out [rows, n] fp32 = in [rows, k] bf16 * weight [n, k]^T bf16 (+ bias [n] fp32), or
- * added to out. */
+ * pass asks for nothing. out [rows, n] fp32 or bf16 = in [rows, k] bf16 * weight [n, k]^T bf16 (+ bias [n]
+ * fp32), or added to out. */
 #ifndef SF_DEVICE_CUDA_PRODUCT_H
 #define SF_DEVICE_CUDA_PRODUCT_H
 
@@ -15,6 +15,7 @@ typedef struct sf_product_config {
     int n, k;
     int rows_min, rows_max; /* the row counts it will be asked for; buffers hold rows_max */
     bool adds, has_bias;
+    bool out_bf16; /* else fp32 */
     CUdeviceptr workspace;
     size_t workspace_bytes;
 } sf_product_config;

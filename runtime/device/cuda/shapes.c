@@ -178,7 +178,7 @@ static sf_code serve(const sf_cuda *d, sf_cuda_shape *s, sf_err *err) {
     for (int op = 0; op < d->base.plan->n_ops; op++) {
         const sf_cuda_offer *o = sf_cuda_offer_find(d, op, s->info.rows);
         for (int i = 0, layer = 0; o && i < s->info.kernels; i++)
-            if (s->ops[i] == op) s->served[i] = sf_cuda_offer_step(o, s->steps + i, layer++, s->info.rows);
+            if (s->ops[i] == op) s->served[i] = sf_cuda_offer_step(d, o, s->steps + i, layer++, s->info.rows);
     }
     return SF_OK;
 }
