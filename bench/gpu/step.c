@@ -102,9 +102,24 @@ static sf_code run_ops(step_bench *b, const options *o, FILE *json, sf_err *err)
     return SF_OK;
 }
 
+/* What the start chose, which the passes below were timed with. */
+static void put_library(const step_bench *b, FILE *json) {
+    sf_cuda_library_info l;
+    for (int i = 0; sf_cuda_library_get(b->cuda, i, &l); i++) {
+        if (i == 0) printf("%-8s %6s %10s %10s  used\n", "op", "rows", "own us", l.library);
+        printf("%-8s %6d %10.1f %10.1f  %s\n", l.op, l.rows, l.own_us, l.library_us,
+               l.used ? l.library : "own");
+        fprintf(json,
+                "%s\n  {\"op\": \"%s\", \"rows\": %d, \"own_us\": %.1f, \"library_us\": %.1f, \"used\": %s}",
+                i ? "," : "", l.op, l.rows, l.own_us, l.library_us, l.used ? "true" : "false");
+    }
+}
+
 static sf_code run(step_bench *b, const options *o, FILE *json, sf_err *err) {
-    fprintf(json, "{\"engine\": \"%s\", \"device\": \"%s\", \"repeats\": %d,\n \"steps\": [", b->plan->engine,
-            sf_engine_device(b->engine)->desc, o->repeats);
+    fprintf(json, "{\"engine\": \"%s\", \"device\": \"%s\", \"repeats\": %d,\n \"library\": [",
+            b->plan->engine, sf_engine_device(b->engine)->desc, o->repeats);
+    put_library(b, json);
+    fprintf(json, "],\n \"steps\": [");
     SF_TRY(run_rows(b, o, json, err));
     fprintf(json, "],\n \"prefill\": [");
     SF_TRY(run_prefill(b, o, json, err));
