@@ -75,7 +75,7 @@ class Served:
 
     def connection(self):
         if not hasattr(self.local, "c"):
-            self.local.c = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=600)
+            self.local.c = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=3600)
         return self.local.c
 
     def ask(self, body):

@@ -138,6 +138,9 @@ endfunction()
 # Engines whose kernels compile quickly and run slowly, for this machine: 16 lanes that fit one register compile fastest.
 function(sf_add_test_engines)
   sf_quick_kernels()
+  if(SF_SANITIZE) # the device's tests check kernels; here it is what stands around them
+    list(APPEND SF_KERNEL_FLAGS -fno-sanitize=all)
+  endif()
   if(EXISTS /proc/cpuinfo AND SF_ISAS STREQUAL "avx2")
     file(STRINGS /proc/cpuinfo flags REGEX "^flags.* avx512dq .*avx512bw .*avx512vl" LIMIT_COUNT 1)
     if(flags)

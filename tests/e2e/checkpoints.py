@@ -2,7 +2,7 @@
 """Tiny checkpoints of every family from directory to answer: import, build, run, and the log-probabilities beside those that
 transformers computed in fp32 (tests/golden/make_checkpoints.py).
 
-usage: checkpoints.py BUILD_DIR [--built] [--jobs N] [--config YAML] [NAME ...]
+usage: checkpoints.py BUILD_DIR [--built | --only-build] [--jobs N] [--config YAML] [NAME ...]
 
 BUILD_DIR is a CMake build folder; the engines are built there and forgotten again. With --built they are there already. NAME: folders of tests/golden/checkpoints, all
 of them where none is given. --config: the build configuration (default tests/e2e/checkpoint-cpu.yaml)."""
@@ -66,6 +66,7 @@ def main():
     a.add_argument("build")
     a.add_argument("names", nargs="*")
     a.add_argument("--built", action="store_true")
+    a.add_argument("--only-build", action="store_true")
     a.add_argument("--jobs", type=int, default=os.cpu_count())
     a.add_argument("--config", default=os.path.join(ROOT, "tests/e2e/checkpoint-cpu.yaml"))
     o = a.parse_intermixed_args()
@@ -75,6 +76,8 @@ def main():
     targets = [f"steadfast-{n}-{kind}" for n in names]
     if not o.built:
         build_engines(build, targets, names, os.path.abspath(o.config), o.jobs)
+    if o.only_build:
+        return 0
     binaries = [os.path.join(build, "bin", t) for t in targets]
     print(f"{len(names)} engines, {time.monotonic() - began:.0f} s to build (at most mean {MEAN_MAX}, worst {WORST_MAX}; "
           f"first choices equal where they lead by {CLEAR})")
