@@ -60,14 +60,20 @@ json_t *sf_api_usage_json(const sf_api_answer *a) {
     return sf_json_done(o, ok);
 }
 
+json_t *sf_api_progress_json(const sf_params *params, const sf_request_stats *stats) {
+    json_t *o = json_object();
+    bool ok = o != NULL;
+    sf_json_put(o, "class", json_string(params->deterministic ? "pinned" : "fast"), &ok);
+    sf_json_put(o, "windows_verified", json_integer(stats->windows_verified), &ok);
+    sf_json_put(o, "rollbacks", json_integer(stats->rollbacks), &ok);
+    sf_json_put(o, "tokens_rolled_back", json_integer(stats->tokens_rolled_back), &ok);
+    return sf_json_done(o, ok);
+}
+
 json_t *sf_api_determinism_json(const sf_api_model *m, const sf_api_answer *a) {
     char digest[65];
-    json_t *o = json_object();
+    json_t *o = sf_api_progress_json(a->params, &a->stats);
     bool ok = o != NULL && sf_api_digest(m->fingerprint, a, digest);
-    sf_json_put(o, "class", json_string(a->params->deterministic ? "pinned" : "fast"), &ok);
-    sf_json_put(o, "windows_verified", json_integer(a->stats.windows_verified), &ok);
-    sf_json_put(o, "rollbacks", json_integer(a->stats.rollbacks), &ok);
-    sf_json_put(o, "tokens_rolled_back", json_integer(a->stats.tokens_rolled_back), &ok);
     if (ok) sf_json_put(o, "digest", json_string(digest), &ok);
     return sf_json_done(o, ok);
 }

@@ -36,6 +36,8 @@ json_t *sf_api_text_json(const sf_api_model *m, const sf_api_answer *a, const ch
 json_t *sf_api_usage_json(const sf_api_answer *a);
 /* {class, windows_verified, rollbacks, tokens_rolled_back, digest} */
 json_t *sf_api_determinism_json(const sf_api_model *m, const sf_api_answer *a);
+/* The same before the end: without the digest. NULL: out of memory. */
+json_t *sf_api_progress_json(const sf_params *params, const sf_request_stats *stats);
 /* OpenAI's completions form, {tokens, token_logprobs, top_logprobs, text_offset}, and token_ids, for the
  * tokens of choice c (a part of them may stand there), after the prompt's where that is wanted. A token whose
  * bytes are not text is "bytes:\xe2\x82"; where two tokens have the same text, the later one's key is

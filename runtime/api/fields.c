@@ -50,7 +50,7 @@ const sf_api_field sf_api_fields[] = {
     {"return_token_ids", SF_API_BOOL, ALL, 0, 0, false, AT(return_token_ids), "false", "add prompt_token_ids"},
     {"is_deterministic", SF_API_BOOL, ALL, 0, 0, false, AT(params.deterministic), "the value of --deterministic-default", "same bits under any load"},
     {"stream", SF_API_BOOL, ALL, 0, 0, false, AT(stream), "false", "server-sent events (run: no effect)"},
-    {"stream_options", SF_API_OBJECT, ALL, 0, 0, false, AT(stream_options), "none", "include_usage"},
+    {"stream_options", SF_API_OBJECT, ALL, 0, 0, false, AT(stream_options), "none", "include_usage; include_determinism: what verifying has cost so far, with every event"},
 };
 /* clang-format on */
 const int sf_api_n_fields = (int)(sizeof sf_api_fields / sizeof *sf_api_fields);

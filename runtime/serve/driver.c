@@ -122,11 +122,12 @@ sf_job *sf_driver_ready(sf_driver *d, bool *done) {
     return j;
 }
 
-void sf_driver_take(sf_driver *d, sf_job *j, sf_news *out, bool *done) {
+void sf_driver_take(sf_driver *d, sf_job *j, sf_news *out, sf_request_stats *stats, bool *done) {
     const size_t n = (size_t)sf_request_params(j->req)->n;
     pthread_mutex_lock(&d->lock);
     memcpy(out, j->news, n * sizeof *out);
     memset(j->news, 0, n * sizeof *out);
+    *stats = j->stats;
     *done = j->done;
     pthread_mutex_unlock(&d->lock);
 }
@@ -194,6 +195,7 @@ static bool note_job(sf_driver *d, sf_job *j, double now) {
     for (int i = 0; i < sf_request_params(j->req)->n; i++)
         news = note_choice(j, i) || news;
     if (news || j->admitted_s == 0) note_times(j, now);
+    sf_request_stats_get(j->req, &j->stats);
     j->done = done;
     if (j->out_of_memory && !done) sf_sched_cancel(d->sched, j->req);
     if (!j->ready && (done || (news && j->stream))) {

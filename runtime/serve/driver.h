@@ -31,6 +31,7 @@ typedef struct sf_job {
     } * seen; /* [n] */
     /* both threads', under the driver's lock */
     sf_news *news; /* [n] */
+    sf_request_stats stats;
     struct sf_job *next_ready;
     bool ready, done, out_of_memory;
 } sf_job;
@@ -58,8 +59,9 @@ void sf_driver_cancel(sf_driver *d, sf_job *j); /* it becomes done soon */
 /* The job that has waited longest with news, once; NULL: none has any. done: it has ended, it does not come
  * again, and req is the caller's to read. */
 sf_job *sf_driver_ready(sf_driver *d, bool *done);
-/* Moves the news of all choices to out [n]; done as above. The end of the last choice comes with done. */
-void sf_driver_take(sf_driver *d, sf_job *j, sf_news *out, bool *done);
+/* Moves the news of all choices to out [n], with the request's counters at that point; done as above. The end
+ * of the last choice comes with done. */
+void sf_driver_take(sf_driver *d, sf_job *j, sf_news *out, sf_request_stats *stats, bool *done);
 void sf_news_fini(sf_news *n);
 
 #endif

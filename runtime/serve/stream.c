@@ -32,7 +32,7 @@ static void send_event(sf_call *c, json_t *o) {
     free(text);
 }
 
-static bool wants_usage(const sf_call *c, const char *option) {
+static bool wants(const sf_call *c, const char *option) {
     return json_is_true(json_object_get(c->api.stream_options, option));
 }
 
@@ -42,7 +42,7 @@ static json_t *chunk_of(sf_call *c, json_t *choice) {
     bool ok = o && choices;
     if (choice) sf_json_push(choices, choice, &ok);
     sf_json_put(o, "choices", choices, &ok);
-    if (wants_usage(c, "include_usage")) sf_json_put(o, "usage", json_null(), &ok);
+    if (wants(c, "include_usage")) sf_json_put(o, "usage", json_null(), &ok);
     return sf_json_done(o, ok);
 }
 
@@ -93,6 +93,12 @@ static bool worth_telling(const sf_call *c, const sf_news *n) {
     return n->text.len > 0 || n->finish != SF_FINISH_NONE || tokens;
 }
 
+static void put_progress(const sf_call *c, const sf_job *j, const sf_request_stats *stats, json_t *chunk) {
+    bool ok = chunk != NULL;
+    if (wants(c, "include_determinism"))
+        sf_json_put(chunk, "determinism", sf_api_progress_json(sf_request_params(j->req), stats), &ok);
+}
+
 static void put_last(sf_call *c, const sf_job *j, json_t *chunk) {
     sf_choice store[SF_N_MAX];
     sf_api_answer a;
@@ -129,18 +135,20 @@ void sf_stream_begin(sf_call *c) {
 void sf_stream_news(sf_call *c, sf_job *j) {
     const int n = c->api.params.n, at = job_index(c, j) * n;
     sf_news news[SF_N_MAX];
+    sf_request_stats stats;
     json_t *last = NULL; /* an event behind, so that the last one can carry the end */
     bool done;
     if (sf_conn_unsent(c->conn) > UNSENT_MAX) {
         c->stalled = true;
         return;
     }
-    sf_driver_take(c->server->driver, j, news, &done);
+    sf_driver_take(c->server->driver, j, news, &stats, &done);
     for (int i = 0; i < n; i++) {
         /* An error, or being cancelled, is told by an event of its own. */
         if (worth_telling(c, &news[i]) && news[i].finish < SF_FINISH_CANCELLED) {
             if (last) send_event(c, last);
             last = chunk_of(c, choice_json(c, j, at + i, &news[i]));
+            put_progress(c, j, &stats, last);
         }
         sf_news_fini(&news[i]);
     }
@@ -158,7 +166,7 @@ void sf_stream_error(sf_call *c, const sf_api_error *e) {
 }
 
 void sf_stream_end(sf_call *c) {
-    if (wants_usage(c, "include_usage")) {
+    if (wants(c, "include_usage")) {
         json_t *o = chunk_of(c, NULL);
         bool ok = o != NULL;
         sf_json_put(o, "usage", sf_form_usage(c), &ok);

@@ -20,7 +20,7 @@ TEXT = "document.getElementById('%s').textContent"
 class Page(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.s = Server(BINARY, WEIGHTS, "--max-model-len", 512)
+        cls.s = Server(BINARY, WEIGHTS, "--max-model-len", 512, "--policy", "verify", env={"STEADFAST_DEBUG": "inject=2"})
         cls.url = f"http://127.0.0.1:{cls.s.port}/"
 
     @classmethod
@@ -50,8 +50,11 @@ class Page(unittest.TestCase):
         self.assertRegex(b.value(TEXT % "verdict-0"), "^(bit for bit the same|differs at token [0-9]+: another)")
         self.assertEqual(b.value(TEXT % "a2"), b.value(TEXT % "a3"))
         self.assertGreater(len(b.value(TEXT % "a2")), 40)
-        self.assertEqual(b.value(TEXT % "d2"), b.value(TEXT % "d3"))
-        self.assertGreater(b.value("document.querySelectorAll('#w2 i').length"), 1)
+        alone, among = (b.value(TEXT % d) for d in ("d2", "d3"))
+        self.assertRegex(alone, r"^[1-9]\d* windows, [1-9]\d* rollbacks, digest [0-9a-f]{16}$")
+        self.assertEqual(alone[-16:], among[-16:])
+        self.assertGreater(b.value("document.querySelectorAll('#w2 i.kept').length"), 1)
+        self.assertGreater(b.value("document.querySelectorAll('#w2 i.back').length"), 0)
         if b.value(TEXT % "verdict-0").startswith("differs"):
             self.assertEqual(b.value("document.querySelectorAll('#a1 mark').length"), 1)
         self.assertGreater(b.value("Math.max(...rates)"), 0)  # the live figures saw the tokens

@@ -103,6 +103,14 @@ class Client(Shared):
         self.assertEqual((chunks[-1].choices, chunks[-1].usage.completion_tokens), ([], 40))
         self.assertEqual([c.choices[0].finish_reason for c in chunks[-3:-1]], [None, "length"])
 
+    def test_a_stream_tells_what_verifying_has_cost_so_far(self):
+        ask = {"prompt": "Tell me of the sea", "max_tokens": 40, "seed": 7, "is_deterministic": True, "stream_options": {"include_determinism": True}}
+        told = [json.loads(e)["determinism"] for e in self.s.events("/v1/completions", ask)[:-1]]
+        self.assertEqual({d["class"] for d in told}, {"pinned"})
+        for key in ("windows_verified", "rollbacks", "tokens_rolled_back"):
+            self.assertEqual([d[key] for d in told], sorted(d[key] for d in told))
+        self.assertEqual(["digest" in d for d in told], [False] * (len(told) - 1) + [True])
+
     def test_choices_are_distinct_and_the_first_is_that_of_one(self):
         ask = {"model": self.model, "prompt": "Once upon", "max_tokens": 8, "temperature": 1.2, "seed": 5,
                "extra_body": {"is_deterministic": True}}
