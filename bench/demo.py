@@ -48,7 +48,7 @@ def main():
     ap.add_argument("weights")
     ap.add_argument("--copies", type=int, default=64)
     args = ap.parse_args()
-    engine = sf.Engine(args.binary, args.weights)
+    engine = sf.Engine(args.binary, args.weights, ["--policy", "verify"])  # the loop itself is shown
     ask, reqs = crowd(args.copies)
     ordinary = measure(engine, ask, reqs, False, "on the ordinary path")
     steady = measure(engine, ask, reqs, True, "deterministically")

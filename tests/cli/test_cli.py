@@ -319,8 +319,8 @@ class RunOne(unittest.TestCase):
                  "--logprobs", "2", "--json")
         base = json.loads(self.one(*flags)[0])
         rollbacks = 0
-        for more, env in ((("--policy", "pin"), None), (("--window", "5"), {"STEADFAST_DEBUG": "inject=2"}),
-                          (("--threads", "1", "--isa", "generic"), None)):
+        for more, env in ((("--policy", "pin"), None), (("--policy", "verify", "--window", "5"), {"STEADFAST_DEBUG": "inject=2"}),
+                          (("--policy", "verify", "--threads", "1", "--isa", "generic"), None)):
             got = json.loads(self.one(*flags, *more, env=env)[0])
             self.assertEqual(got["determinism"]["digest"], base["determinism"]["digest"])
             self.assertEqual(got["logprobs"], base["logprobs"])

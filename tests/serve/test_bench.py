@@ -465,7 +465,7 @@ def FakeOn(fake, port):
 class AgainstOurOwn(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.s = Server(BINARY, WEIGHTS, "--max-model-len", 256, "--strict", env={"STEADFAST_DEBUG": "inject=2"})
+        cls.s = Server(BINARY, WEIGHTS, "--max-model-len", 256, "--strict", "--policy", "verify", env={"STEADFAST_DEBUG": "inject=2"})
 
     @classmethod
     def tearDownClass(cls):

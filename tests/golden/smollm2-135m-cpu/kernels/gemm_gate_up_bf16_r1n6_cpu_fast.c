@@ -4,7 +4,7 @@
  * model     models/smollm2-135m.yaml
  *           sha256 048aabdaca08bb4b6cc391ce12c94585aebeac02811b2f2423b661e3334c7143
  * config    build-configs/cpu.yaml
- *           sha256 c417cfca351a61f7e6269b74646778772caf2a36980994d393ab98cba94d4ebe
+ *           sha256 9142c5cf59296ec9c6e5ea02a7c2890523a630df81eee99b3946d588f67b3264
  * order     free: two accumulators per output by turns; pairs of k by vdpbf16ps where there is one
  * serves    gate_up fast rows 1..1;
  * cost      3538944 weight bytes a launch; per row 4224 bytes, 3538944 FLOPs (gate_up)
