@@ -63,8 +63,10 @@ static void put_config(sf_writer *w, const sf_planned *p) {
            "  \"page_size\": %d, \"kv_pages\": %d, \"max_rows\": %d, \"max_logit_rows\": %d, "
            "\"max_context\": %d,\n",
            d->page_size, d->kv_pages, d->max_rows, d->max_logit_rows, d->max_context);
-    sf_put(w, "  \"max_seqs\": %d, \"window\": %d, \"prefill_chunk\": %d, \"verify_wait\": %d,\n",
-           d->max_seqs, d->window, d->prefill_chunk, d->verify_wait);
+    sf_put(w,
+           "  \"max_seqs\": %d, \"window\": %d, \"prefill_chunk\": %d, \"verify_wait\": %d, "
+           "\"prefill_split\": %d,\n",
+           d->max_seqs, d->window, d->prefill_chunk, d->verify_wait, d->prefill_split);
     put_field(w, "  ", "policy", d->policy);
     put_field(w, "  ", "isas", d->isas);
     if (d->arch) put_gpu(w, d);

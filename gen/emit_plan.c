@@ -198,8 +198,10 @@ static void put_plan(sf_writer *w, const sf_plan *p) {
     put_model(w, &p->model);
     sf_put(w, "    .page_size = %d, .max_rows = %d, .max_logit_rows = %d, .max_context = %d,\n", p->page_size,
            p->max_rows, p->max_logit_rows, p->max_context);
-    sf_put(w, "    .max_seqs = %d, .kv_pages = %d, .window = %d, .prefill_chunk = %d, .verify_wait = %d,\n",
-           p->max_seqs, p->kv_pages, p->window, p->prefill_chunk, p->verify_wait);
+    sf_put(w,
+           "    .max_seqs = %d, .kv_pages = %d, .window = %d, .prefill_chunk = %d, .verify_wait = %d,\n"
+           "    .prefill_split = %d,\n",
+           p->max_seqs, p->kv_pages, p->window, p->prefill_chunk, p->verify_wait, p->prefill_split);
     sf_put(w, "    .policy = \"%s\", .isas = \"%s\",\n", p->policy, p->isas);
     if (p->arch)
         sf_put(w, "    .arch = \"%s\", .sms = %d, .n_headers = %d, .headers = headers,\n", p->arch, p->sms,

@@ -145,6 +145,8 @@ static sf_code read_loop(const sf_yaml_node *root, sf_machine *m, sf_err *err) {
                           "window is %d, expected at most max_logit_rows (%d)", m->window, m->max_logit_rows);
     SF_TRY(sf_yaml_get_int(root, "verify_wait", 0, 1000, &m->verify_wait, err));
     SF_TRY(sf_yaml_get_int(root, "prefill_chunk", 1, m->max_rows, &m->prefill_chunk, err));
+    if (sf_yaml_find(root, "prefill_split"))
+        SF_TRY(sf_yaml_get_int(root, "prefill_split", 0, 1 << 20, &m->prefill_split, err));
     SF_TRY(sf_yaml_get_word(root, "policy", policies, &policy, err));
     m->policy = policies[policy];
     return SF_OK;
@@ -217,7 +219,8 @@ sf_code sf_machine_read(const sf_yaml_node *root, const char *file, sf_machine *
     static const char *const keys[] = {
         "name",    "backend",         "isa",  "measured", "row_buckets", "max_rows",      "max_logit_rows",
         "context", "max_seqs",        "kv",   "window",   "verify_wait", "prefill_chunk", "policy",
-        "weights", "tensor_parallel", "tune", "gpu",      "tiles",       "libraries",     NULL};
+        "weights", "tensor_parallel", "tune", "gpu",      "tiles",       "libraries",     "prefill_split",
+        NULL};
     static const char *const backends[] = {"cpu", "cuda", NULL};
     sf_machine m = {.file = file};
     int backend = 0;

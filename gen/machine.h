@@ -44,7 +44,7 @@ typedef struct sf_machine {
     int n_buckets, buckets[SF_MACHINE_BUCKETS_MAX]; /* ascending, the last is max_rows */
     int max_rows, max_logit_rows, context, max_seqs;
     int kv_page, kv_pages;
-    int window, verify_wait, prefill_chunk;
+    int window, verify_wait, prefill_chunk, prefill_split;
     const char *policy;
     int n_library_uses;
     sf_library_use library_uses[SF_LIBRARY_USES_MAX];

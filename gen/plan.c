@@ -259,6 +259,7 @@ static sf_code fill_plan(planner *pl) {
     plan->window = c->window;
     plan->prefill_chunk = c->prefill_chunk;
     plan->verify_wait = c->verify_wait;
+    plan->prefill_split = c->prefill_split;
     plan->policy = c->policy;
     plan->n_ops = pl->p->ops.n;
     plan->ops = ops;

@@ -31,7 +31,7 @@ typedef struct sf_cli_opts {
     uint64_t random_seed;
     int threads, max_model_len, max_num_seqs, kv_pages; /* 0: the plan's */
     int window, prefill_chunk, max_num_batched_tokens;  /* 0: the plan's */
-    int verify_wait, verify_group;                      /* -1: the plan's */
+    int verify_wait, verify_group, prefill_split;       /* -1: the plan's */
     int64_t seed;
     bool deterministic_default, strict;
     const char *prompt, *chat, *system, *input, *answers, *output, *report, *date;

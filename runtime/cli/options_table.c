@@ -114,6 +114,7 @@ const sf_opt sf_opts[] = {
     INT("max-num-seqs", V | R | A, 1, 4096, max_num_seqs, "answers in progress at once"),
     INT("max-num-batched-tokens", V | R | A, 2, INT_MAX, max_num_batched_tokens, "rows of one pass"),
     INT("prefill-chunk", V | R | A, 1, INT_MAX, prefill_chunk, "rows of prefill in one pass"),
+    INT("prefill-split", V | R, 0, 1 << 20, prefill_split, "waiting rows of ordinary prompts that get fast passes of their own; 0: they ride in pinned ones"),
     INT("max-model-len", V | R | A | T, 2, INT_MAX, max_model_len, "positions of prompt and answer together"),
     INT("kv-pages", V | R | A | S, 1, 1 << 24, kv_pages, "pages of the KV pool"),
     INT("threads", V | R | A | S | I, 1, 256, threads, "default: the cores this process may use"),

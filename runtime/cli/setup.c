@@ -44,6 +44,7 @@ void sf_cli_engine_config(const sf_cli_opts *o, sf_engine_config *out) {
     out->verify_wait = o->verify_wait;
     out->verify_group = o->verify_group;
     out->prefill_chunk = o->prefill_chunk;
+    out->prefill_split = o->prefill_split;
     out->max_rows = o->max_num_batched_tokens;
     out->max_queue = o->max_queue;
     out->policy = o->policy;

@@ -108,6 +108,7 @@ static json_t *plan_json(const sf_plan *p) {
                 {"window", p->window},
                 {"prefill_chunk", p->prefill_chunk},
                 {"verify_wait", p->verify_wait},
+                {"prefill_split", p->prefill_split},
                 {"kernels", p->n_kernels}};
     sf_json_put(o, "gen_hash", json_string(p->gen_hash), &ok);
     sf_json_put(o, "pinned_hash", json_string(p->pinned_hash), &ok);

@@ -185,6 +185,8 @@ typedef struct sf_plan {
     int window;         /* default W, 2..64 */
     int prefill_chunk;  /* default rows of prefill in one pass */
     int verify_wait;    /* default: fast passes a full window may wait for a group */
+    int prefill_split; /* default: waiting rows of ordinary prompts that get fast passes of their own; 0: none
+                        */
     const char *policy; /* default: "verify" or "pin" */
     const char *isas;   /* the build's, space-separated, for messages */
     const char *arch;   /* cuda: "sm_90a"; otherwise NULL */

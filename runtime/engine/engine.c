@@ -11,7 +11,7 @@
 #define THREADS_MAX 256
 
 void sf_engine_config_default(sf_engine_config *c) {
-    *c = (sf_engine_config){.verify_wait = -1, .verify_group = -1, .inject_offset = -1};
+    *c = (sf_engine_config){.verify_wait = -1, .verify_group = -1, .prefill_split = -1, .inject_offset = -1};
 }
 
 /* The cores this process may use, which in a container are fewer than the machine's. */
@@ -54,6 +54,7 @@ static sf_code make_sched_config(const sf_plan *plan, const sf_engine_config *c,
     SF_TRY(set_int("max_queue", c->max_queue, 0, 1, 1 << 20, &out->max_queue, err));
     SF_TRY(set_int("verify_wait", c->verify_wait, -1, 0, 1000, &out->verify_wait, err));
     SF_TRY(set_int("verify_group", c->verify_group, -1, 0, 4096, &out->verify_group, err));
+    SF_TRY(set_int("prefill_split", c->prefill_split, -1, 0, 1 << 20, &out->prefill_split, err));
     SF_TRY(set_int("max_num_batched_tokens", c->max_rows, 0, 1, plan->max_rows, &out->max_rows, err));
     SF_TRY(set_int("prefill_chunk", c->prefill_chunk, 0, 1, plan->max_rows, &out->prefill_chunk, err));
     /* A smaller pass than the plan's makes the default chunk and window smaller too; one that the user asked

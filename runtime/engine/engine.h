@@ -22,7 +22,7 @@ typedef struct sf_engine_config {
     int kv_pages;              /* 0: the plan's */
     int max_queue;             /* requests that may wait; 0: the scheduler's default */
     int max_context, max_seqs; /* 0: the plan's */
-    int window, verify_wait, verify_group, prefill_chunk,
+    int window, verify_wait, verify_group, prefill_split, prefill_chunk,
         max_rows;              /* < 0 (max_rows, window, prefill_chunk: 0): the plan's */
     const char *policy;        /* NULL: the plan's; "verify" or "pin" */
     const char *chat_template; /* path of a template file, or NULL: the plan's or the checkpoint's */

@@ -106,12 +106,14 @@ static int prefill_logits(const sf_seq *q, int from, int n) {
     return wants_prompt_lp(q) ? n : ends;
 }
 
-static void pick_prefill(sf_class cls, int chunk, sf_seq *const *run, int n_run, budget *left) {
+/* apart: ordinary prompts have fast passes of their own. */
+static void pick_prefill(sf_class cls, bool apart, int chunk, sf_seq *const *run, int n_run, budget *left) {
     int room = min_int(chunk, left->rows);
     for (int i = 0; i < n_run && room > 0; i++) {
         sf_seq *q = run[i];
         if (!live(q) || !sf_seq_prefilling(q)) continue;
-        if (cls == SF_CLASS_FAST && q->req->params.deterministic) continue;
+        const bool det = q->req->params.deterministic;
+        if (det ? cls == SF_CLASS_FAST : cls == SF_CLASS_PINNED && apart) continue;
         int from = q->committed.kv_len, n = min_int(q->n_prefill - from, room);
         while (n > 0 && prefill_logits(q, from, n) > left->logits)
             n = wants_prompt_lp(q) ? left->logits : n - 1;
@@ -249,7 +251,7 @@ void sf_batch_plan(sf_batch *b, sf_class cls, const sf_sched_config *cfg, const 
         run[i]->take = 0;
     pick_decode(b, cls, cfg->window, d->prefill_rows > 0, run, n_run, &left);
     if (cls == SF_CLASS_PINNED) pick_windows(b, cfg->window, d, run, n_run, &left);
-    pick_prefill(cls, cfg->prefill_chunk, run, n_run, &left);
+    pick_prefill(cls, sf_policy_splits(cfg, d), cfg->prefill_chunk, run, n_run, &left);
 
     b->pass = (sf_pass){.cls = cls,
                         .tokens = b->tokens,

@@ -15,6 +15,7 @@ void sf_sched_config_default(const sf_plan *plan, sf_sched_config *out) {
                              .max_queue = 4096,
                              .max_rows = plan->max_rows,
                              .prefill_chunk = plan->prefill_chunk,
+                             .prefill_split = plan->prefill_split,
                              .max_context = plan->max_context,
                              .inject_offset = -1};
 }
@@ -42,6 +43,7 @@ static sf_code check_config(const sf_device *d, const sf_sched_config *c, sf_err
     SF_TRY(check_range("max_rows", c->max_rows, 1, d->plan->max_rows, err));
     SF_TRY(check_window(d->plan, c, err));
     SF_TRY(check_range("prefill_chunk", c->prefill_chunk, 1, 1 << 20, err));
+    SF_TRY(check_range("prefill_split", c->prefill_split, 0, 1 << 20, err));
     SF_TRY(check_range("max_context", c->max_context, 2, d->plan->max_context, err));
     SF_TRY(check_range("inject_offset", c->inject_offset, -1, 63, err));
     return SF_OK;
@@ -241,7 +243,8 @@ static void plan(sf_sched *s, sf_batch *b) {
         if (q->expected && sf_replay_draft(q, &s->rules, &err) != SF_OK) sf_request_fail(q->req, &err);
     }
     sf_policy_demand(s->run, s->n_run, s->cfg.window, &d);
-    sf_class cls = sf_policy_class(&s->cfg, &d);
+    sf_class cls = sf_policy_class(&s->cfg, &d, s->fast_run);
+    s->fast_run = cls == SF_CLASS_FAST ? s->fast_run + 1 : 0;
     if (cls == SF_CLASS_FAST)
         for (int i = 0; i < s->n_run; i++)
             s->run[i]->waited += sf_policy_ready(s->run[i], s->cfg.window);

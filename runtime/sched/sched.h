@@ -20,6 +20,8 @@ typedef struct sf_sched_config {
     int max_queue;     /* requests waiting; submit says SF_FULL beyond */
     int max_rows;      /* rows of a pass, <= plan->max_rows */
     int prefill_chunk; /* rows of prefill in one pass */
+    int prefill_split; /* where this many rows of ordinary prompts wait or more, they go through fast passes
+                          between the pinned ones, and ride in none; 0: never */
     int max_context;   /* positions per choice, <= plan->max_context */
     const char
         *refuse_deterministic; /* NULL, or why deterministic requests must be refused (selftest failed) */

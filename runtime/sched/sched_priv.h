@@ -20,6 +20,7 @@ struct sf_sched {
     bool blocked;        /* the last admission left the head of the queue waiting for pages or a slot */
     sf_seq **run;        /* [cfg.max_seqs], the first n_run count, ascending serial */
     int n_run;
+    int fast_run; /* fast passes planned since the last pinned one */
     uint64_t serial;
     sf_sched_stats stats;
 

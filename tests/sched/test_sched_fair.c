@@ -139,6 +139,48 @@ static void prompts_are_served_in_order(void **state) {
     close_world(3);
 }
 
+/* Rows of prompts in the pass that was applied last, of ordinary requests. */
+static int ordinary_prompt_rows(void) {
+    const sf_batch *b = &s->batches[s->current];
+    int rows = 0;
+    for (int i = 0; i < b->pass.n_segs; i++)
+        if (b->pass.segs[i].kind == SF_SEG_PREFILL && !b->entries[i].seq->req->params.deterministic)
+            rows += b->pass.segs[i].rows;
+    return rows;
+}
+
+static void long_ordinary_prompts_stay_out_of_pinned_passes(void **state) {
+    (void)state;
+    for (int policy = 0; policy < 2; policy++) {
+        open_world(64, 64);
+        sf_sched_destroy(s);
+        cfg.policy = policy ? SF_POLICY_PIN : SF_POLICY_VERIFY;
+        cfg.prefill_split = 8;
+        cfg.prefill_chunk = 4;
+        s = fake_sched(&d, &cfg);
+        submit(0, true, 3, 1);
+        step();
+        submit(1, false, 36, 1);
+        submit(2, true, 20, 1);
+        int fast = 0, rode = 0;
+        while (tokens(1) == 0 || tokens(2) == 0) {
+            const int left = s->n_run > 1 ? 36 - s->run[1]->committed.kv_len : 36;
+            step();
+            const int rows = ordinary_prompt_rows();
+            if (s->batches[s->current].pass.cls == SF_CLASS_FAST)
+                fast += rows;
+            else if (left >= 8)
+                assert_int_equal(rows, 0);
+            else
+                rode += rows; /* what is left of it is short */
+        }
+        assert_true(fast > 0);
+        assert_int_equal(fast + rode, 36);
+        assert_true(tokens(0) > 2); /* it went on meanwhile */
+        close_world(3);
+    }
+}
+
 static void prompt_logprobs_are_not_shown_before_all_are_there(void **state) {
     (void)state;
     open_world(4, 4);
@@ -227,6 +269,7 @@ int main(void) {
         cmocka_unit_test(a_prompt_comes_forward_under_any_load),
         cmocka_unit_test(windows_leave_a_quarter_of_the_pass_to_a_prompt),
         cmocka_unit_test(prompts_are_served_in_order),
+        cmocka_unit_test(long_ordinary_prompts_stay_out_of_pinned_passes),
         cmocka_unit_test(prompt_logprobs_are_not_shown_before_all_are_there),
         cmocka_unit_test(a_page_is_pinned_when_all_of_it_is_committed),
         cmocka_unit_test(an_ended_draft_waits_for_its_group_and_no_longer),

@@ -58,7 +58,8 @@ static void random_config(const fake_device *d, sf_sched_config *c) {
     c->verify_wait = pick(0, 6);
     c->max_seqs = one_in(3) ? pick(1, 3) : pick(4, 32);
     c->prefill_chunk = one_in(3) ? pick(1, 4) : pick(1, 64);
-    c->inject_offset = one_in(3) ? pick(0, c->window) : -1;
+    c->prefill_split = one_in(2) ? 0 : pick(1, 20);
+    c->inject_offset = one_in(3) ? pick(0, c->window - 1) : -1;
 }
 
 typedef struct totals {

@@ -461,6 +461,7 @@ const sf_plan sf_the_plan = {
               .rope_kind = "default"},
     .page_size = 16, .max_rows = 512, .max_logit_rows = 128, .max_context = 8192,
     .max_seqs = 64, .kv_pages = 4096, .window = 16, .prefill_chunk = 256, .verify_wait = 4,
+    .prefill_split = 0,
     .policy = "pin", .isas = "generic avx2 avx512 avx512bf16",
     .n_weights = 8, .n_ops = 12, .n_kernels = 37, .n_buckets = 10,
     .weights = weights, .ops = ops, .kernels = kernels, .buckets = buckets,

@@ -473,6 +473,7 @@ const sf_plan sf_the_plan = {
               .rope_mscale = 0, .rope_mscale_all_dim = 0, .rope_exact_range = false, .qk_norm = true},
     .page_size = 16, .max_rows = 96, .max_logit_rows = 64, .max_context = 512,
     .max_seqs = 32, .kv_pages = 256, .window = 8, .prefill_chunk = 48, .verify_wait = 4,
+    .prefill_split = 0,
     .policy = "verify", .isas = "generic avx2 avx512 avx512bf16",
     .n_weights = 11, .n_ops = 12, .n_kernels = 37, .n_buckets = 5,
     .weights = weights, .ops = ops, .kernels = kernels, .buckets = buckets,
