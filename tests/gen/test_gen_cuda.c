@@ -498,7 +498,7 @@ static void what_no_library_serves_is_refused_where_it_stands(void **state) {
         assert_ok(sf_inputs_read(a, SMOLLM, config, "templates", &in, &err), &err);
         assert_int_equal(sf_planned_build(a, in, &p, &err), SF_INVALID);
         assert_non_null(strstr(message(&err), cases[i][1]));
-        assert_non_null(strstr(message(&err), "bad.yaml:2"));
+        assert_non_null(strstr(message(&err), "bad.yaml:30:"));
     }
     sf_arena_destroy(a);
 }
