@@ -31,7 +31,7 @@ def tested(server, examples, seed):
         code = "import sys; from schemathesis.cli import schemathesis; sys.exit(schemathesis())"
         return subprocess.run([sys.executable, "-c", code, "--config-file", tmp + "/schemathesis.toml", "run",
                                f"http://127.0.0.1:{server.port}/openapi.json", "--phases", "coverage,fuzzing", "--no-color", "--seed", str(seed),
-                               "--max-examples", str(examples), "--exclude-checks", "positive_data_acceptance", "--warnings", "off",
+                               "--max-examples", str(examples), "--exclude-checks", "positive_data_acceptance", "--warnings", "off", "--request-timeout", "300",
                                "-H", "Authorization: Bearer key"], cwd=tmp).returncode == 0
 
 
