@@ -2,12 +2,10 @@
 
 #include <stdlib.h>
 
+#include "base/num.h"
+
 #define REPEATS_MAX 256
 #define OP_TURNS    9
-
-static int min_int(int a, int b) {
-    return a < b ? a : b;
-}
 
 sf_code step_open(step_bench *b, const sf_engine_config *cfg, sf_err *err) {
     SF_TRY(sf_engine_open(&sf_the_plan, cfg, &b->engine, err));
@@ -104,7 +102,7 @@ static double median(double *v, int n) {
 
 sf_code step_time_ways(step_bench *b, int repeats, double us[STEP_WAYS], sf_err *err) {
     double all[STEP_WAYS][REPEATS_MAX] = {0};
-    repeats = min_int(repeats, REPEATS_MAX);
+    repeats = sf_min_int(repeats, REPEATS_MAX);
     for (int i = -2; i < repeats; i++) /* two turns warm up */
         for (int w = 0; w < STEP_WAYS; w++)
             if (has_way(b, (step_way)w)) SF_TRY(once(b, (step_way)w, &all[w][i < 0 ? 0 : i], err));
@@ -117,16 +115,16 @@ sf_code step_time_prefill(step_bench *b, step_way way, int prompts, int tokens, 
                           sf_err *err) {
     double all[REPEATS_MAX];
     const int most = b->plan->max_rows, together = tokens < most ? most / tokens : 1;
-    repeats = min_int(repeats, REPEATS_MAX);
+    repeats = sf_min_int(repeats, REPEATS_MAX);
     *us = 0;
     if (!has_way(b, way)) return SF_OK;
     for (int r = -1; r < repeats; r++) {
         double sum = 0;
         for (int first = 0; first < prompts; first += together) {
-            const int groups = min_int(together, prompts - first);
+            const int groups = sf_min_int(together, prompts - first);
             for (int at = 0; at < tokens; at += most) {
                 double part = 0;
-                const int rows = min_int(most, tokens - at);
+                const int rows = sf_min_int(most, tokens - at);
                 SF_TRY(fill(b, first, groups, rows, at, tokens, at + rows == tokens, err));
                 SF_TRY(once(b, way, &part, err));
                 sum += part;

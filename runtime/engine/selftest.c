@@ -3,6 +3,7 @@
 #include "device/cpu/cpu.h"
 #include "engine/selftest_priv.h"
 
+#include "base/num.h"
 #include "base/progress.h"
 
 #include <stdio.h>
@@ -18,17 +19,13 @@ static int pages_of(const sf_plan *plan, int positions) {
     return (positions + plan->page_size - 1) / plan->page_size;
 }
 
-static int min_int(int a, int b) {
-    return a < b ? a : b;
-}
-
 /* One position less than the context: the last token of a sequence is only a target. */
 static int long_positions(const sf_plan *plan) {
-    return min_int(plan->max_context - 1, LONG_POSITIONS);
+    return sf_min_int(plan->max_context - 1, LONG_POSITIONS);
 }
 
 static int neighbour_positions(const sf_plan *plan) {
-    return min_int(plan->max_context - 1, plan->max_rows > 64 ? plan->max_rows : 64);
+    return sf_min_int(plan->max_context - 1, plan->max_rows > 64 ? plan->max_rows : 64);
 }
 
 int sf_selftest_pages(const sf_plan *plan) {
@@ -36,7 +33,7 @@ int sf_selftest_pages(const sf_plan *plan) {
 }
 
 static int probe_positions(const sf_plan *plan) {
-    return min_int(plan->max_context - 1, PROBE_POSITIONS);
+    return sf_min_int(plan->max_context - 1, PROBE_POSITIONS);
 }
 
 int sf_selftest_probe_pages(const sf_plan *plan) {
@@ -106,7 +103,7 @@ static sf_code run_isas(st_run_ctx *c, sf_selftest_result *out, sf_err *err) {
         snprintf(name, sizeof name, "isa %s", sf_isa_name(c->cfg->isas[i]));
         timed_line t;
         line_begin(&t, name, "another instruction set");
-        int n = min_int(c->own.n, OTHER_POSITIONS);
+        int n = sf_min_int(c->own.n, OTHER_POSITIONS);
         SF_TRY(run_other(c, c->cfg->isas[i], c->cfg->threads, n, &t.diff, err));
         line_end(c->cfg, out, &t);
     }
@@ -173,7 +170,7 @@ static sf_code ctx_init(st_run_ctx *c, sf_device *d, int own, int neighbour, sf_
         return SF_FAIL(err, SF_INVALID, "selftest needs %d KV pages, the pool has %d", a + 2 * b, d->n_pages);
     }
     c->plan = plan;
-    c->n_short = min_int(own, SHORT_POSITIONS);
+    c->n_short = sf_min_int(own, SHORT_POSITIONS);
     SF_TRY(st_seq_init(&c->own, plan, 11, own, 0, err));
     SF_TRY(st_seq_init(&c->left, plan, 12, neighbour, a, err));
     SF_TRY(st_seq_init(&c->right, plan, 13, neighbour, a + b, err));
@@ -204,7 +201,7 @@ static sf_code probe_routes(st_run_ctx *c, st_diff *diff, sf_err *err) {
         if (at == 0) st_fresh(r, &c->own, 0);
         st_fresh(r, &c->left, 0);
         st_add(r, &c->left, 0, 9, 0);
-        int added = st_add(r, &c->own, at, min_int(5, n - at), 0);
+        int added = st_add(r, &c->own, at, sf_min_int(5, n - at), 0);
         if (added == 0) break;
         SF_TRY(st_check(r, diff, err));
         at += added;

@@ -4,16 +4,14 @@
 
 #include <stdio.h>
 
-static int min_int(int a, int b) {
-    return a < b ? a : b;
-}
+#include "base/num.h"
 
 /* Log-probabilities of positions past the first max_logit_rows of a chunk: one more pass over those rows
  * alone, since a whole chunk for each would take most of the selftest's time. */
 static sf_code reference_logits(st_rig *r, const st_seq *own, st_trace *t, int from, int end, sf_err *err) {
     for (int at = from; at < end; at += r->plan->max_logit_rows) {
         st_begin(r, SF_CLASS_PINNED);
-        st_add(r, own, at, min_int(r->plan->max_logit_rows, end - at), at);
+        st_add(r, own, at, sf_min_int(r->plan->max_logit_rows, end - at), at);
         SF_TRY(st_run(r, err));
         st_record_out(r, t);
     }
@@ -23,7 +21,7 @@ static sf_code reference_logits(st_rig *r, const st_seq *own, st_trace *t, int f
 sf_code st_reference(st_rig *r, const st_seq *own, st_trace *t, sf_err *err) {
     int chunk = r->plan->max_rows;
     for (int at = 0; at < t->n; at += chunk) {
-        int end = min_int(at + chunk, t->n);
+        int end = sf_min_int(at + chunk, t->n);
         st_begin(r, SF_CLASS_PINNED);
         if (at == 0) st_fresh(r, own, 0);
         st_add(r, own, at, end - at, at);
@@ -39,7 +37,7 @@ sf_code st_route(st_rig *r, int from, int to, int step, st_diff *diff, sf_err *e
     for (int at = from; at < to;) {
         st_begin(r, SF_CLASS_PINNED);
         if (at == 0) st_fresh(r, r->own, 0);
-        int added = st_add(r, r->own, at, min_int(step, to - at), 0);
+        int added = st_add(r, r->own, at, sf_min_int(step, to - at), 0);
         if (added == 0) break;
         SF_TRY(st_check(r, diff, err));
         at += added;
@@ -72,17 +70,17 @@ static sf_code crowd(st_run_ctx *c, st_rig *r, int rows, int before, int pos0, i
 static sf_code check_buckets(st_run_ctx *c, st_rig *r, st_diff *diff, sf_err *err) {
     int previous = 0;
     for (int b = 0; b < c->plan->n_buckets; b++) {
-        int least = previous + 1, most = min_int(c->plan->buckets[b].rows_max, c->plan->max_rows);
-        int own = min_int(3, least);
+        int least = previous + 1, most = sf_min_int(c->plan->buckets[b].rows_max, c->plan->max_rows);
+        int own = sf_min_int(3, least);
         SF_TRY(crowd(c, r, least, least - own, 0, own, diff, err));
-        if (most > least) SF_TRY(crowd(c, r, most, 0, 0, min_int(most, c->n_short), diff, err));
+        if (most > least) SF_TRY(crowd(c, r, most, 0, 0, sf_min_int(most, c->n_short), diff, err));
         previous = most;
     }
     return SF_OK;
 }
 
 static sf_code check_positions(st_run_ctx *c, st_rig *r, st_diff *diff, sf_err *err) {
-    int base = c->n_short / 3, width = 4, rows = min_int(16, c->plan->max_rows);
+    int base = c->n_short / 3, width = 4, rows = sf_min_int(16, c->plan->max_rows);
     SF_TRY(st_route(r, 0, base, base, diff, err));
     for (int before = 0; before + width <= rows; before++)
         SF_TRY(crowd(c, r, rows, before, base, width, diff, err));
@@ -109,7 +107,7 @@ static sf_code check_neighbours(st_run_ctx *c, st_rig *r, st_diff *diff, sf_err 
 
 static sf_code poisoned_passes(st_run_ctx *c, st_rig *r, st_seq *left, st_seq *right, st_diff *diff,
                                sf_err *err) {
-    int n = min_int(24, c->n_short), base = n / 3;
+    int n = sf_min_int(24, c->n_short), base = n / 3;
     for (int i = 0; i <= n; i++)
         left->tokens[i] = right->tokens[i] = c->plan->model.vocab - 1;
     r->no_logits = true; /* a tied head would carry the poison into every row's logits, rightly */
@@ -157,7 +155,7 @@ static sf_code check_reused_pages(st_run_ctx *c, st_rig *r, st_diff *diff, sf_er
     st_seq moved = c->own;
     moved.pages = c->left.pages;
     moved.n_pages = c->left.n_pages;
-    moved.n = min_int(c->left.n, c->n_short);
+    moved.n = sf_min_int(c->left.n, c->n_short);
     const st_seq *own = r->own;
     r->own = &moved;
     sf_code rc = st_route(r, 0, moved.n, 8, diff, err);
@@ -191,23 +189,23 @@ static sf_code check_chunks(st_run_ctx *c, st_rig *r, st_diff *diff, sf_err *err
 }
 
 static sf_code check_decode(st_run_ctx *c, st_rig *r, st_diff *diff, sf_err *err) {
-    return st_route(r, 0, min_int(c->n_short, 32), 1, diff, err);
+    return st_route(r, 0, sf_min_int(c->n_short, 32), 1, diff, err);
 }
 
 static sf_code check_windows(st_run_ctx *c, st_rig *r, st_diff *diff, sf_err *err) {
     static const int windows[] = {2, 5, 8, 32, 64};
     for (size_t i = 0; i < sizeof windows / sizeof *windows; i++) {
-        SF_TRY(st_route(r, 0, min_int(3, c->n_short), 3, diff, err)); /* windows begin at odd places */
+        SF_TRY(st_route(r, 0, sf_min_int(3, c->n_short), 3, diff, err)); /* windows begin at odd places */
         SF_TRY(st_route(r, 3, windows[i] < 8 ? c->n_short / 2 : c->n_short, windows[i], diff, err));
     }
     return SF_OK;
 }
 
 static sf_code check_long(st_run_ctx *c, st_rig *r, st_diff *diff, sf_err *err) {
-    int n = c->own.n, tail = min_int(n / 2, 24);
+    int n = c->own.n, tail = sf_min_int(n / 2, 24);
     SF_TRY(st_route(r, 0, n - tail, 48, diff, err));
     SF_TRY(st_route(r, n - tail, n, 8, diff, err));
-    return st_route(r, n - min_int(tail, 8), n, 1, diff, err);
+    return st_route(r, n - sf_min_int(tail, 8), n, 1, diff, err);
 }
 
 /* One fast decode of own position p among `others` one-token sequences. */
@@ -225,13 +223,13 @@ static sf_code fast_decode(st_run_ctx *c, st_rig *r, int p, int others, sf_row_o
 
 /* The negative control: the fast class makes no promise, and here it should show. */
 static sf_code check_fast(st_run_ctx *c, st_rig *r, st_diff *diff, sf_err *err) {
-    int base = c->n_short / 2, end = min_int(base + 12, c->n_short);
+    int base = c->n_short / 2, end = sf_min_int(base + 12, c->n_short);
     st_diff ignored = {0};
     SF_TRY(st_route(r, 0, base, base, &ignored, err));
     for (int p = base; p < end; p++) {
         sf_row_out alone, among;
         SF_TRY(fast_decode(c, r, p, 0, &alone, err));
-        SF_TRY(fast_decode(c, r, p, min_int(c->right.n_pages, 31), &among, err));
+        SF_TRY(fast_decode(c, r, p, sf_min_int(c->right.n_pages, 31), &among, err));
         diff->rows++;
         if (st_out_differs(&alone, &among) || st_out_differs(&alone, &c->trace.out[p])) diff->differing++;
     }

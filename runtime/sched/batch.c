@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/num.h"
+
 sf_code sf_batch_init(sf_batch *b, int max_rows, int max_logits, sf_err *err) {
     size_t rows = (size_t)max_rows, logits = (size_t)max_logits;
     *b = (sf_batch){.max_rows = max_rows, .max_logits = max_logits};
@@ -34,10 +36,6 @@ void sf_batch_fini(sf_batch *b) {
 typedef struct budget {
     int rows, logits;
 } budget;
-
-static int min_int(int a, int b) {
-    return a < b ? a : b;
-}
 
 static bool live(const sf_seq *q) {
     return q->committed.finish == SF_FINISH_NONE && !q->req->failed;
@@ -76,7 +74,7 @@ static void pick_decode(sf_batch *b, sf_class cls, int window, bool prompts, sf_
  * not enough rows. A quarter of the pass is kept for prompts that wait. */
 static void pick_windows(sf_batch *b, int window, const sf_demand *d, sf_seq *const *run, int n_run,
                          budget *left) {
-    int keep = d->prefill_rows > 0 ? min_int(d->prefill_rows, b->max_rows / 4 + 1) : 0;
+    int keep = d->prefill_rows > 0 ? sf_min_int(d->prefill_rows, b->max_rows / 4 + 1) : 0;
     int keep_logits = d->prefill_rows > 0;
     int start = turn_index(b->window_turn, run, n_run);
     for (int round = 0; round < 2; round++) {
@@ -84,8 +82,8 @@ static void pick_windows(sf_batch *b, int window, const sf_demand *d, sf_seq *co
             sf_seq *q = run[(start + i) % n_run];
             if (q->take == 0 || !q->req->params.deterministic) continue;
             if (sf_policy_ready(q, window) != (round == 0)) continue;
-            int more = min_int(sf_verify_rows(q) - q->take, left->rows - keep);
-            more = min_int(more, left->logits - keep_logits);
+            int more = sf_min_int(sf_verify_rows(q) - q->take, left->rows - keep);
+            more = sf_min_int(more, left->logits - keep_logits);
             if (more <= 0) continue;
             q->take += more;
             left->rows -= more;
@@ -108,13 +106,13 @@ static int prefill_logits(const sf_seq *q, int from, int n) {
 
 /* apart: ordinary prompts have fast passes of their own. */
 static void pick_prefill(sf_class cls, bool apart, int chunk, sf_seq *const *run, int n_run, budget *left) {
-    int room = min_int(chunk, left->rows);
+    int room = sf_min_int(chunk, left->rows);
     for (int i = 0; i < n_run && room > 0; i++) {
         sf_seq *q = run[i];
         if (!live(q) || !sf_seq_prefilling(q)) continue;
         const bool det = q->req->params.deterministic;
         if (det ? cls == SF_CLASS_FAST : cls == SF_CLASS_PINNED && apart) continue;
-        int from = q->committed.kv_len, n = min_int(q->n_prefill - from, room);
+        int from = q->committed.kv_len, n = sf_min_int(q->n_prefill - from, room);
         while (n > 0 && prefill_logits(q, from, n) > left->logits)
             n = wants_prompt_lp(q) ? left->logits : n - 1;
         q->take = n;
@@ -195,7 +193,7 @@ static void inject(sf_seq *q, int offset, int vocab) {
 static sf_code grow_pages(sf_seq *q, int positions, const sf_kv *kv, sf_err *err) {
     int need = sf_kv_pages_for(kv, positions);
     if (need <= q->pages_cap) return SF_OK;
-    int cap = min_int(need * 2, q->reserved);
+    int cap = sf_min_int(need * 2, q->reserved);
     int32_t *pages = realloc(q->pages, (size_t)cap * sizeof *pages);
     if (!pages) return SF_FAIL(err, SF_NOMEM, "a table of %d KV pages", cap);
     q->pages = pages;
