@@ -2,8 +2,6 @@
 
 #include "api/json.h"
 
-#include <stdio.h>
-
 static const char *class_name(sf_class cls) {
     return cls == SF_CLASS_PINNED ? "pinned" : "fast";
 }
@@ -99,4 +97,12 @@ void sf_info_cuda_print(const sf_device *cuda, bool shapes) {
         if (i.timed) printf("  %9.1f  %9.1f", i.graph_us, i.eager_us);
         printf("\n");
     }
+}
+
+void sf_info_cuda_library_note(const sf_cuda_start *s, FILE *to) {
+    if (!s->library_note[0]) return;
+    fprintf(to, "steadfast: %s %s\n",
+            s->library_version > 0 ? "cuBLASLt serves the fast class, but not"
+                                   : "cuBLASLt serves nothing, our own kernels make all products:",
+            s->library_note);
 }

@@ -1,6 +1,7 @@
 #include "cli/setup.h"
 
 #include "api/json.h"
+#include "cli/info_cuda.h"
 #include "device/cpu/cpu.h"
 #include "device/cuda/cuda.h"
 
@@ -62,8 +63,7 @@ static void tell_library(const sf_engine *e) {
     const sf_device *cuda = sf_engine_cuda(e);
     if (!cuda) return;
     const sf_cuda_start s = sf_cuda_start_get(cuda);
-    if (s.library_note[0])
-        fprintf(stderr, "steadfast: products of the fast class by our own kernels: %s\n", s.library_note);
+    sf_info_cuda_library_note(&s, stderr);
 }
 
 int sf_cli_engine_open(const sf_plan *plan, const sf_engine_config *c, sf_engine **out) {

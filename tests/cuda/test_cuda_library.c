@@ -2,11 +2,12 @@
 #include "cuda/fake_cublaslt.h"
 #include "cuda/tiny_device.h"
 
-enum { QKV = 2, ROWS_MIN = 9 };
+enum { QKV = 2, ROPE = 3, ROWS_MIN = 9 };
 static sf_library_route by_library;
 static sf_op_desc own_ops[sizeof ops / sizeof *ops];
 static sf_plan served_plan;
 static sf_weights *loaded;
+static const sf_bucket wide_buckets[] = {{8, {1, 1}}, {200, {1, 1}}, {256, {1, 1}}, {ROUTED, {1, 1}}};
 
 static void not_a_graph(void) {
     fake.last_was_graph = false;
@@ -31,6 +32,16 @@ static sf_cuda *begin(double graph_ms, double eager_ms) {
 static sf_cuda *ready(double graph_ms, double eager_ms) {
     sf_cuda *d = begin(graph_ms, eager_ms);
     make_ready(d, &served_plan, &loaded);
+    return d;
+}
+
+/* The plan with larger passes, which launching one by one gains less. */
+static sf_cuda *begin_wide(double graph_ms, double eager_ms) {
+    sf_cuda *d = begin(graph_ms, eager_ms);
+    served_plan.buckets = wide_buckets;
+    served_plan.n_buckets = 4;
+    served_plan.max_rows = ROUTED;
+    served_plan.max_context = ROUTED;
     return d;
 }
 
@@ -77,6 +88,8 @@ static void a_product_may_be_finished_by_a_kernel(void **state) {
     run(d, SF_CLASS_FAST, 20);
     assert_int_equal(fake_blas.products - before, LAYERS);
     assert_int_equal(fake.launches - launches, 1 + LAYERS * (LAYER_OPS + 1) + HEAD_OPS);
+    assert_int_equal(sf_cuda_counts_get(&d->base).launches,
+                     1 + LAYERS * (LAYER_OPS + 2) + HEAD_OPS); /* the products, too */
     assert_int_equal(fake_blas.out_type, CUDA_R_16BF);
     assert_ptr_equal(fake_blas.out, d->library.offers[0].scratch);
     const sf_cuda_shape *s = sf_cuda_shape_find(d, SF_CLASS_FAST, 20, 1);
@@ -151,6 +164,78 @@ static void a_slower_library_keeps_no_copy(void **state) {
     end(d);
 }
 
+/* Passes that may have fewer rows than the library serves, and others of the same number of rows. */
+static void a_bucket_is_served_whole_or_not(void **state) {
+    (void)state;
+    static const struct {
+        int rows, products;
+    } passes[] = {{20, 0}, {128, 0}, {129, 0}, {200, 0}, {201, LAYERS}, {256, LAYERS}, {500, LAYERS}};
+    sf_cuda *d = begin_wide(2, 1);
+    sf_cuda_library_info i;
+    by_library.rows_min = SF_PRODUCT_ROWS + 1;
+    make_ready(d, &served_plan, &loaded);
+    assert_true(sf_cuda_library_get(&d->base, 0, &i) && i.rows == 256 && i.used);
+    assert_true(sf_cuda_library_get(&d->base, 1, &i) && i.rows == ROUTED && i.used);
+    assert_false(sf_cuda_library_get(&d->base, 2, &i));
+    for (size_t p = 0; p < sizeof passes / sizeof *passes; p++) {
+        const int before = fake_blas.products;
+        run(d, SF_CLASS_FAST, passes[p].rows);
+        assert_int_equal(fake_blas.products - before, passes[p].products);
+    }
+    assert_string_equal(sf_cuda_start_get(&d->base).library_note, "");
+    end(d);
+}
+
+static void no_bucket_of_the_library_s_is_told(void **state) {
+    (void)state;
+    sf_cuda *d = begin(2, 1);
+    by_library.rows_min = 100;
+    make_ready(d, &served_plan, &loaded);
+    assert_string_equal(sf_cuda_start_get(&d->base).library_note,
+                        "qkv: no row bucket lies at 100 rows and more");
+    assert_int_equal(sf_cuda_start_get(&d->base).library_bytes, 0);
+    run(d, SF_CLASS_FAST, 20);
+    assert_int_equal(fake_blas.products, 0);
+    end(d);
+}
+
+/* 0.985: an op's margin is 1 %, a pass's 2 %. */
+static void what_a_graph_beats_is_not_kept(void **state) {
+    (void)state;
+    sf_cuda *without = make(&plan, (size_t)128 << 20);
+    make_ready(without, &plan, &loaded);
+    const int allocs = fake.allocs;
+    without->base.ops->destroy(&without->base);
+    sf_weights_destroy(loaded);
+    sf_cuda *d = ready(1, 0.985);
+    sf_cuda_library_info i;
+    assert_true(sf_cuda_library_get(&d->base, 0, &i) && !i.used);
+    assert_int_equal(fake.allocs, allocs);
+    assert_int_equal(sf_cuda_start_get(&d->base).library_bytes, 0);
+    assert_int_equal(sf_cuda_start_get(&d->base).library_version, 0);
+    assert_string_equal(sf_cuda_start_get(&d->base).library_note, "");
+    run(d, SF_CLASS_FAST, 20);
+    assert_false(sf_cuda_counts_get(&d->base).library);
+    end(d);
+}
+
+static void only_buckets_that_a_graph_beats_are_our_own(void **state) {
+    (void)state;
+    sf_cuda *d = begin_wide(1, 0.985);
+    sf_cuda_library_info i;
+    make_ready(d, &served_plan, &loaded);
+    assert_true(sf_cuda_library_get(&d->base, 0, &i) && i.rows == 200 && !i.used);
+    assert_true(sf_cuda_library_get(&d->base, 1, &i) && i.rows == 256 && !i.used);
+    assert_true(sf_cuda_library_get(&d->base, 2, &i) && i.rows == ROUTED && i.used);
+    assert_true(sf_cuda_start_get(&d->base).library_bytes > (size_t)3 * HIDDEN * HIDDEN * 2 * LAYERS);
+    assert_int_equal(sf_cuda_start_get(&d->base).library_version, 130001);
+    run(d, SF_CLASS_FAST, 256);
+    assert_int_equal(sf_cuda_counts_get(&d->base).library, 0);
+    run(d, SF_CLASS_FAST, 257);
+    assert_int_equal(sf_cuda_counts_get(&d->base).library, LAYERS);
+    end(d);
+}
+
 static void buffers_are_left_as_they_were(void **state) {
     (void)state;
     sf_cuda *d = begin(2, 1);
@@ -164,10 +249,13 @@ static void buffers_are_left_as_they_were(void **state) {
 static void without_the_library_the_engine_runs(void **state) {
     (void)state;
     sf_cuda *d = begin(2, 1);
+    own_ops[ROPE].library = &by_library;
     fake_blas.create = 1;
     make_ready(d, &served_plan, &loaded);
-    assert_non_null(
-        strstr(sf_cuda_start_get(&d->base).library_note, "cublasLtCreate: CUBLAS_STATUS_SOMETHING (1)"));
+    const sf_cuda_start s = sf_cuda_start_get(&d->base);
+    assert_ptr_equal(
+        s.library_note,
+        strstr(s.library_note, "qkv, rope: cublasLtCreate: CUBLAS_STATUS_SOMETHING (1)")); /* its beginning */
     run(d, SF_CLASS_FAST, 20);
     assert_int_equal(fake_blas.products, 0);
     end(d);
@@ -200,6 +288,25 @@ static void a_product_that_the_library_does_not_know_is_told(void **state) {
     end(d);
 }
 
+/* rope plays a second product here, with qkv's weight. */
+static void what_failed_is_told_beside_what_is_served(void **state) {
+    (void)state;
+    sf_cuda *d = ready(2, 1);
+    const size_t all = fake.taken;
+    end(d);
+    d = begin(2, 1);
+    own_ops[ROPE].library = &by_library;
+    own_ops[ROPE].weight = own_ops[QKV].weight;
+    fake.memory = all;
+    make_ready(d, &served_plan, &loaded);
+    const sf_cuda_start s = sf_cuda_start_get(&d->base);
+    assert_int_equal(s.library_version, 130001);
+    assert_ptr_equal(s.library_note, strstr(s.library_note, "rope: cuMemAlloc of a library's weights"));
+    run(d, SF_CLASS_FAST, 20);
+    assert_int_equal(sf_cuda_counts_get(&d->base).library, LAYERS);
+    end(d);
+}
+
 static void an_op_is_timed_as_it_is_launched(void **state) {
     (void)state;
     sf_cuda *d = ready(2, 1);
@@ -222,10 +329,15 @@ int main(void) {
         cmocka_unit_test(pinned_passes_and_few_rows_are_our_own),
         cmocka_unit_test(what_was_measured_is_told),
         cmocka_unit_test(a_slower_library_keeps_no_copy),
+        cmocka_unit_test(a_bucket_is_served_whole_or_not),
+        cmocka_unit_test(no_bucket_of_the_library_s_is_told),
+        cmocka_unit_test(what_a_graph_beats_is_not_kept),
+        cmocka_unit_test(only_buckets_that_a_graph_beats_are_our_own),
         cmocka_unit_test(buffers_are_left_as_they_were),
         cmocka_unit_test(without_the_library_the_engine_runs),
         cmocka_unit_test(a_copy_that_does_not_fit_is_told_and_left),
         cmocka_unit_test(a_product_that_the_library_does_not_know_is_told),
+        cmocka_unit_test(what_failed_is_told_beside_what_is_served),
         cmocka_unit_test(an_op_is_timed_as_it_is_launched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

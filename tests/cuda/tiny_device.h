@@ -9,6 +9,7 @@
 #include "device/cuda/cuda_priv.h"
 
 enum { HIDDEN = 64, LAYERS = 2, VOCAB = 96, ROWS = 128, LOGITS = 16, PAGES = 8 };
+enum { ROUTED = 1024 }; /* rows up to which a test may widen the plan */
 enum { K_EMBED, K_NORM, K_GEMM, K_ROPE, K_ATTENTION, K_LONG, K_SAMPLE, KERNELS };
 
 #define PART(tensor, rows)                                                                                   \
@@ -21,14 +22,14 @@ static const sf_weight_desc weights[] = {
     {"qkv", SF_W_BF16_MMA, true, false, 3 * HIDDEN, HIDDEN, 1, PART("q", 3 * HIDDEN), 1},
     {"final", SF_W_F32, false, false, 1, HIDDEN, 1, PART("f", HIDDEN), 0},
 };
-#define ROUTE(name, k) static const sf_route name[] = {{ROWS, k, 1}}
+#define ROUTE(name, k) static const sf_route name[] = {{ROUTED, k, 1}}
 ROUTE(r_embed, K_EMBED);
 ROUTE(r_norm, K_NORM);
 ROUTE(r_gemm, K_GEMM);
 ROUTE(r_rope, K_ROPE);
 ROUTE(r_attention, K_ATTENTION);
 ROUTE(r_sample, K_SAMPLE);
-static const sf_route r_long[] = {{64, -1, 0}, {ROWS, K_LONG, 1}};
+static const sf_route r_long[] = {{64, -1, 0}, {ROUTED, K_LONG, 1}};
 #define OP(name, op, scope, in, out, weight, n, routes, count)                                               \
     { name, op, scope, in, out, weight, -1, n, HIDDEN, 0, 0, 0, {count, count}, {routes, routes}, NULL }
 static const sf_op_desc ops[] = {
@@ -117,7 +118,7 @@ static void no_leaks(void) {
 /* A pass of one segment from position 0, its last rows logit rows. */
 typedef struct made {
     sf_pass pass;
-    int32_t tokens[ROWS], pages[PAGES], logit_row[LOGITS];
+    int32_t tokens[ROUTED], pages[PAGES], logit_row[LOGITS];
     sf_segment seg;
     sf_sample samples[LOGITS];
     sf_row_out out[LOGITS];

@@ -25,17 +25,19 @@ typedef struct sf_cuda_start {
     size_t library_bytes;   /* on the GPU: copies of weights, and what its products work in */
     size_t library_version; /* cuBLASLt's: 10000 * major + 100 * minor + patch; 0: none is used */
     double library_s;
-    char library_note[240]; /* why the plan's library does not serve; "" where it does, or none is planned */
+    char library_note[240]; /* ops that failed with the plan's library, and the first reason: "o, down: ...";
+                               the others it may serve. "" for none: slower is no failure */
 } sf_cuda_start;
 
 /* One shape of pass: how it is launched and why. */
 typedef struct sf_cuda_shape_info {
     sf_class cls;
     int rows, logits; /* the buckets; logits 0: no logit rows */
-    int kernels;      /* launches of a pass */
-    int library;      /* of these by a library, where the shape is not launched as a graph */
-    bool graph;       /* false: launched one by one, which was faster */
-    bool timed;       /* graph_us and eager_us were measured; other shapes follow the nearest that was */
+    int kernels;      /* launches of a pass by our own kernels alone */
+    int library; /* of these by a library, where the shape is not launched as a graph; some are finished by
+                    a kernel, which is one launch more */
+    bool graph;  /* false: launched one by one, which was faster */
+    bool timed;  /* graph_us and eager_us were measured; other shapes follow the nearest that was */
     double graph_us, eager_us;
 } sf_cuda_shape_info;
 
@@ -63,7 +65,7 @@ typedef struct sf_cuda_library_info {
     const char *library, *op;
     int rows;                  /* the bucket */
     double own_us, library_us; /* one launch */
-    bool used;
+    bool used;                 /* faster, and so were the bucket's passes than their graphs */
 } sf_cuda_library_info;
 /* Measurement i; false past the last. */
 bool sf_cuda_library_get(const sf_device *d, int i, sf_cuda_library_info *out);
@@ -83,8 +85,8 @@ SF_CHECKED sf_code sf_cuda_op_time_get(sf_device *d, const sf_pass *pass, int op
 
 /* Launches one by one from now on, or as the start chose. Selftest: the bits must be the same. */
 void sf_cuda_force_eager(sf_device *d, bool eager);
-/* What passes cost the host since the device was ready: launches (a graph is one), copies queued, waits for
- * the GPU, and memory taken. */
+/* What passes cost the host since the device was ready: launches (a graph is one; a library's product and
+ * the kernel that finishes it are two), copies queued, waits for the GPU, and memory taken. */
 typedef struct sf_cuda_counts {
     int64_t passes, launches, copies, waits, allocations;
     int64_t library; /* launches that a library made */

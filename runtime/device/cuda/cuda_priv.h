@@ -16,6 +16,7 @@ typedef struct sf_cuda_shape {
     sf_cuda_shape_info info;
     sf_cuda_step *steps;  /* [info.kernels] */
     sf_cuda_step *served; /* the same, some of them by a library, launched one by one; NULL: none */
+    int finishing;        /* kernels of served that finish a library's product: launches over info.kernels */
     int *ops;             /* [info.kernels]: the plan's op that a step runs */
     sf_cuda_graph graph;  /* of steps: a graph would hold the row count that a library is asked for */
 } sf_cuda_shape;
@@ -24,11 +25,12 @@ typedef struct sf_cuda_shape {
 typedef struct sf_cuda_offer {
     int op;
     sf_product product;
-    CUdeviceptr copy; /* [layers][layer_bytes]; 0: never faster, not kept */
+    CUdeviceptr copy; /* [layers][layer_bytes]; 0: never used, not kept */
     size_t layer_bytes;
     CUdeviceptr scratch;         /* bf16 [max_rows, n], what a kernel finishes; 0: none */
     sf_cuda_library_info *found; /* [n_found], by row bucket */
     int n_found;
+    bool failed; /* not for want of speed */
 } sf_cuda_offer;
 
 #define SF_CUDA_OFFERS_MAX 16
@@ -39,6 +41,7 @@ typedef struct sf_cuda_library {
     CUdeviceptr workspace;
     sf_cuda_offer offers[SF_CUDA_OFFERS_MAX];
     int n;
+    sf_err why;  /* the first offer's that failed */
     bool unused; /* switched off by sf_cuda_library_use */
 } sf_cuda_library;
 
@@ -115,8 +118,10 @@ SF_CHECKED sf_code sf_cuda_shape_launch(sf_cuda *d, sf_cuda_shape *s, int rows, 
 const sf_cuda_step *sf_cuda_shape_steps(const sf_cuda *d, sf_cuda_shape *s, int rows);
 
 /* Finds out which ops a library serves faster, with the shapes' graphs captured. What is not there, or too
- * large, is told in start.library_note and no error. Errors: SF_DEVICE, when the GPU is lost. */
+ * large, is no error. Errors: SF_DEVICE, when the GPU is lost. */
 SF_CHECKED sf_code sf_cuda_library_open(sf_cuda *d, sf_err *err);
+/* Once it is known which shapes are served: keeps what they use, and fills in the start's record. */
+void sf_cuda_library_keep(sf_cuda *d);
 void sf_cuda_library_close(sf_cuda *d);
 /* The offer that serves op in passes of that row bucket, or NULL. */
 const sf_cuda_offer *sf_cuda_offer_find(const sf_cuda *d, int op, int bucket);

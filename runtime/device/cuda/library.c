@@ -6,16 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "base/progress.h"
 
 #define WORKSPACE_BYTES ((size_t)32 << 20) /* what cuBLAS itself takes on Hopper */
 #define TURNS           3                  /* timed runs each way; the median counts */
 #define MARGIN          0.99               /* of our own time; more is noise */
 #define LAYERS_LEAST    2                  /* timed in turn; more, while their weights fit the L2 cache */
-
-static int min_int(int a, int b) {
-    return a < b ? a : b;
-}
 
 static size_t round_up(size_t v, size_t to) {
     return (v + to - 1) / to * to;
@@ -40,6 +37,11 @@ sf_cuda_step sf_cuda_offer_step(const sf_cuda *d, const sf_cuda_offer *o, const 
         (sf_cuda_args){.block = own->args.block, .in = (void *)(uintptr_t)o->scratch, .out = own->args.out};
     s.made.out = (void *)(uintptr_t)o->scratch;
     return s;
+}
+
+/* The fewest rows of a pass that bucket b holds. */
+static int fewest_rows(const sf_plan *p, int b) {
+    return b > 0 ? p->buckets[b - 1].rows_max + 1 : 1;
 }
 
 /* ---- what it needs ---- */
@@ -159,7 +161,7 @@ static sf_code own_steps(sf_cuda *d, int op, int rows, sf_cuda_step **out, sf_er
 static int layers_timed(const sf_cuda *d, const sf_cuda_offer *o) {
     const size_t out_of_l2 = 2 * (size_t)d->gpu.l2 / o->layer_bytes + 1;
     const int least = out_of_l2 > LAYERS_LEAST ? (int)out_of_l2 : LAYERS_LEAST;
-    return min_int(least, d->base.plan->model.layers);
+    return sf_min_int(least, d->base.plan->model.layers);
 }
 
 static sf_code time_offer(sf_cuda *d, const sf_cuda_offer *o, int rows, sf_cuda_library_info *out,
@@ -174,7 +176,10 @@ static sf_code time_offer(sf_cuda *d, const sf_cuda_offer *o, int rows, sf_cuda_
 /* Copies the weights and runs everything once. */
 static sf_code prepare(sf_cuda *d, sf_cuda_offer *o, sf_err *err) {
     const sf_plan *p = d->base.plan;
+    const int rows_min = route_of(d, o)->rows_min;
     sf_cuda_step *own = NULL;
+    if (fewest_rows(p, p->n_buckets - 1) < rows_min)
+        return SF_FAIL(err, SF_UNSUPPORTED, "no row bucket lies at %d rows and more", rows_min);
     o->found = calloc((size_t)p->n_buckets, sizeof *o->found);
     if (!o->found) return SF_FAIL(err, SF_NOMEM, "no memory for %d row buckets", p->n_buckets);
     sf_code rc = own_steps(d, o->op, p->max_rows, &own, err);
@@ -191,8 +196,8 @@ static sf_code prepare(sf_cuda *d, sf_cuda_offer *o, sf_err *err) {
 /* The first reason is the one to tell. */
 static void give_up(sf_cuda *d, sf_cuda_offer *o, const sf_err *why) {
     drop_copy(d, o);
-    if (!d->start.library_note[0])
-        snprintf(d->start.library_note, sizeof d->start.library_note, "%.230s", why->msg);
+    o->failed = true;
+    if (!d->library.why.msg[0]) d->library.why = *why;
 }
 
 /* The largest passes first: they load the GPU most, and matter most. */
@@ -202,7 +207,7 @@ static void compare(sf_cuda *d, sf_err *why) {
         for (int i = 0; i < d->library.n && !d->cu.dead; i++) {
             sf_cuda_offer *o = d->library.offers + i;
             const int rows = p->buckets[b].rows_max;
-            if (!o->copy || rows < route_of(d, o)->rows_min) continue;
+            if (!o->copy || fewest_rows(p, b) < route_of(d, o)->rows_min) continue;
             if (time_offer(d, o, rows, o->found + o->n_found, why) == SF_OK)
                 o->n_found++;
             else
@@ -210,22 +215,60 @@ static void compare(sf_cuda *d, sf_err *why) {
         }
 }
 
-static bool ever_used(const sf_cuda_offer *o) {
-    for (int i = 0; i < o->n_found; i++)
-        if (o->found[i].used) return true;
+/* Leaves the buffers as they were. */
+static sf_code restore(sf_cuda *d, const sf_cuda_offer *o, sf_err *why) {
+    const sf_op_desc *op = d->base.plan->ops + o->op;
+    SF_TRY(clear(d, op->in, why));
+    return clear(d, op->out, why);
+}
+
+/* ---- what is kept ---- */
+
+static bool is_served(const sf_cuda *d, int bucket) {
+    for (int i = 0; i < d->n_shapes; i++)
+        if (d->shapes[i].served && d->shapes[i].info.rows == bucket) return true;
     return false;
 }
 
-/* Leaves the buffers as they were, and keeps what is used. */
-static sf_code keep(sf_cuda *d, sf_cuda_offer *o, sf_err *why) {
-    const sf_op_desc *op = d->base.plan->ops + o->op;
-    SF_TRY(clear(d, op->in, why));
-    SF_TRY(clear(d, op->out, why));
-    if (!ever_used(o)) drop_copy(d, o);
-    if (!o->copy) return SF_OK;
+static void keep_served(sf_cuda *d, sf_cuda_offer *o) {
+    const sf_plan *p = d->base.plan;
+    bool used = false;
+    for (int i = 0; i < o->n_found; i++) {
+        o->found[i].used = o->found[i].used && o->copy && is_served(d, o->found[i].rows);
+        used = used || o->found[i].used;
+    }
+    if (!used) {
+        drop_copy(d, o);
+        return;
+    }
     d->start.library_version = d->library.lt.version;
-    d->start.library_bytes += o->layer_bytes * (size_t)d->base.plan->model.layers + scratch_bytes(d, op);
-    return SF_OK;
+    d->start.library_bytes += o->layer_bytes * (size_t)p->model.layers + scratch_bytes(d, p->ops + o->op);
+}
+
+static void tell_failed(sf_cuda *d) {
+    char *note = d->start.library_note;
+    const size_t size = sizeof d->start.library_note;
+    size_t at = 0;
+    for (int i = 0; i < d->library.n && at < size; i++) {
+        const sf_cuda_offer *o = d->library.offers + i;
+        if (o->failed)
+            at +=
+                (size_t)snprintf(note + at, size - at, "%s%s", at ? ", " : "", d->base.plan->ops[o->op].name);
+    }
+    if (at > 0 && at < size) snprintf(note + at, size - at, ": %.*s", (int)(size - at), d->library.why.msg);
+}
+
+void sf_cuda_library_keep(sf_cuda *d) {
+    sf_cuda_library *l = &d->library;
+    for (int i = 0; i < l->n; i++)
+        keep_served(d, l->offers + i);
+    if (d->start.library_version > 0) {
+        d->start.library_bytes += WORKSPACE_BYTES;
+    } else if (l->workspace) {
+        d->cu.cuMemFree(l->workspace);
+        l->workspace = 0;
+    }
+    tell_failed(d);
 }
 
 /* ---- life ---- */
@@ -244,22 +287,16 @@ sf_code sf_cuda_library_open(sf_cuda *d, sf_err *err) {
     sf_cuda_library *l = &d->library;
     sf_err why = {.msg = ""};
     sf_code rc = SF_OK;
-    for (int i = 0; rc == SF_OK && i < d->base.plan->n_ops && l->n < SF_CUDA_OFFERS_MAX; i++) {
+    for (int i = 0; i < d->base.plan->n_ops && l->n < SF_CUDA_OFFERS_MAX; i++) {
         if (!d->base.plan->ops[i].library) continue;
-        if (!l->handle) rc = open_library(d, &why);
+        if (l->n == 0) rc = open_library(d, &why);
         sf_cuda_offer *o = l->offers + l->n++;
         o->op = i;
         if (rc != SF_OK || prepare(d, o, &why) != SF_OK) give_up(d, o, &why);
     }
     compare(d, &why);
     for (int i = 0; i < l->n && !d->cu.dead; i++)
-        if (keep(d, l->offers + i, &why) != SF_OK) give_up(d, l->offers + i, &why);
-    if (d->start.library_version > 0) {
-        d->start.library_bytes += WORKSPACE_BYTES;
-    } else if (l->workspace) {
-        d->cu.cuMemFree(l->workspace);
-        l->workspace = 0;
-    }
+        if (restore(d, l->offers + i, &why) != SF_OK) give_up(d, l->offers + i, &why);
     d->start.library_s = sf_now_s() - t0;
     if (!d->cu.dead) return SF_OK;
     return SF_FAIL(err, SF_DEVICE, "%.230s", why.msg);
@@ -293,7 +330,6 @@ bool sf_cuda_library_get(const sf_device *base, int i, sf_cuda_library_info *out
         const sf_cuda_offer *o = d->library.offers + k;
         if (i < 0 || i >= o->n_found) continue;
         *out = o->found[o->n_found - 1 - i];
-        out->used = out->used && o->copy;
         return true;
     }
     return false;

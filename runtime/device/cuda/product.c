@@ -2,9 +2,7 @@
 
 #include <stdlib.h>
 
-static int min_int(int a, int b) {
-    return a < b ? a : b;
-}
+#include "base/num.h"
 
 static sf_code set(const sf_product *p, int attribute, const void *value, size_t size, sf_err *err) {
     return sf_cublaslt_check(p->lt, p->lt->cublasLtMatmulDescSetAttribute(p->desc, attribute, value, size),
@@ -58,7 +56,7 @@ static sf_code look_up_all(sf_product *p, sf_err *err) {
                                                  &p->cfg.workspace_bytes, sizeof p->cfg.workspace_bytes),
         "cublasLtMatmulPreferenceSetAttribute", SF_SRC, err);
     for (int i = 0; rc == SF_OK && i < p->n_shapes; i++) {
-        const int rows = min_int((p->first + i + 1) * SF_PRODUCT_ROWS, p->cfg.rows_max);
+        const int rows = sf_min_int((p->first + i + 1) * SF_PRODUCT_ROWS, p->cfg.rows_max);
         rc = look_up(p, preference, rows, p->shapes + i, err);
     }
     lt->cublasLtMatmulPreferenceDestroy(preference);
@@ -92,18 +90,13 @@ void sf_product_close(sf_product *p) {
     *p = (sf_product){0};
 }
 
-int sf_product_rows(const sf_product *p, int rows) {
-    return min_int((rows + SF_PRODUCT_ROWS - 1) / SF_PRODUCT_ROWS * SF_PRODUCT_ROWS, p->cfg.rows_max);
-}
-
 sf_code sf_product_run(const sf_product *p, int rows, const sf_cuda_args *args, CUstream stream,
                        sf_err *err) {
     const float one = 1, beta = p->cfg.adds ? 1 : 0;
-    const int i = (rows - 1) / SF_PRODUCT_ROWS - p->first;
-    if (i < 0 || i >= p->n_shapes)
+    if (rows < p->cfg.rows_min || rows > p->cfg.rows_max)
         return SF_FAIL(err, SF_INVALID, "a product of %d rows, expected %d..%d", rows, p->cfg.rows_min,
                        p->cfg.rows_max);
-    const sf_product_shape *s = p->shapes + i;
+    const sf_product_shape *s = p->shapes + (rows - 1) / SF_PRODUCT_ROWS - p->first;
     if (p->cfg.has_bias)
         SF_TRY(set(p, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &args->bias, sizeof args->bias, err));
     const int status = p->lt->cublasLtMatmul(

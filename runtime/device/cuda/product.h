@@ -41,10 +41,9 @@ SF_CHECKED sf_code sf_product_open(const sf_cublaslt *lt, cublasLtHandle handle,
                                    sf_product *out, sf_err *err);
 void sf_product_close(sf_product *p); /* a zeroed one is fine */
 
-/* The row count that it is computed for: rows, rounded up. Rows past the pass's hold what was left there. */
-int sf_product_rows(const sf_product *p, int rows);
-/* Queues it: args' in, out, weight (row-major [n, k]) and bias. rows lie within the configuration's. Errors:
- * those of sf_cublaslt_check. */
+/* Queues it: args' in, out, weight (row-major [n, k]) and bias. It is computed for rows rounded up; rows past
+ * the pass's hold what was left there. Errors: SF_INVALID: rows outside the configuration's; those of
+ * sf_cublaslt_check. */
 SF_CHECKED sf_code sf_product_run(const sf_product *p, int rows, const sf_cuda_args *args, CUstream stream,
                                   sf_err *err);
 

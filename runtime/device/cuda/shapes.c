@@ -4,15 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "base/progress.h"
 
 #define TURNS      5    /* timed runs of a shape each way; the median counts */
 #define GAIN       0.98 /* of the graph's time, for less of which a library's part is launched one by one */
 #define TIMED_ROWS 512  /* larger passes take so long that launching is nothing of it */
-
-static int min_int(int a, int b) {
-    return a < b ? a : b;
-}
 
 /* Row buckets are the plan's; logit rows use those up to the plan's limit. */
 static int bucket_rows(const sf_plan *p, int i) {
@@ -22,7 +19,7 @@ static int bucket_rows(const sf_plan *p, int i) {
 static int logit_bucket(const sf_plan *p, int logits) {
     if (logits == 0) return 0;
     for (int i = 0; i < p->n_buckets; i++)
-        if (bucket_rows(p, i) >= logits) return min_int(bucket_rows(p, i), p->max_logit_rows);
+        if (bucket_rows(p, i) >= logits) return sf_min_int(bucket_rows(p, i), p->max_logit_rows);
     return p->max_logit_rows;
 }
 
@@ -72,7 +69,7 @@ static void add_step(const sf_cuda *d, sf_cuda_shape *s, int index, int layer) {
     s->ops[s->info.kernels] = index;
     s->steps[s->info.kernels++] = (sf_cuda_step){
         .kernel = k,
-        .grid = min_int(most, k->launch.grid),
+        .grid = sf_min_int(most, k->launch.grid),
         .args = {.block = pointer(d->block),
                  .in = pointer(d->buf[op->in]),
                  .out = pointer(op->op == SF_OP_SAMPLE ? d->drawn : d->buf[op->out]),
@@ -113,7 +110,7 @@ static sf_code list_shapes(sf_cuda *d, sf_err *err) {
     for (int c = 0; c < SF_CLASS_COUNT; c++)
         for (int b = 0; b < p->n_buckets; b++)
             for (int l = -1, before = -1; l <= b; l++) {
-                const int logits = l < 0 ? 0 : min_int(bucket_rows(p, l), p->max_logit_rows);
+                const int logits = l < 0 ? 0 : sf_min_int(bucket_rows(p, l), p->max_logit_rows);
                 if (logits == before) continue;
                 before = logits;
                 d->shapes[d->n_shapes++].info = (sf_cuda_shape_info){
@@ -178,7 +175,10 @@ static sf_code serve(const sf_cuda *d, sf_cuda_shape *s, sf_err *err) {
     for (int op = 0; op < d->base.plan->n_ops; op++) {
         const sf_cuda_offer *o = sf_cuda_offer_find(d, op, s->info.rows);
         for (int i = 0, layer = 0; o && i < s->info.kernels; i++)
-            if (s->ops[i] == op) s->served[i] = sf_cuda_offer_step(d, o, s->steps + i, layer++, s->info.rows);
+            if (s->ops[i] == op) {
+                s->served[i] = sf_cuda_offer_step(d, o, s->steps + i, layer++, s->info.rows);
+                s->finishing += s->served[i].kernel != NULL;
+            }
     }
     return SF_OK;
 }
@@ -217,7 +217,7 @@ static sf_code time_all(sf_cuda *d, sf_err *err) {
     for (int i = 0; i < d->n_shapes; i++) {
         sf_cuda_shape *s = d->shapes + i;
         if (s->info.rows <= TIMED_ROWS &&
-            s->info.logits == min_int(s->info.rows, d->base.plan->max_logit_rows))
+            s->info.logits == sf_min_int(s->info.rows, d->base.plan->max_logit_rows))
             SF_TRY(time_shape(d, s, err));
     }
     for (int i = 0; i < d->n_shapes; i++) {
@@ -243,6 +243,7 @@ sf_code sf_cuda_shapes_open(sf_cuda *d, sf_err *err) {
     for (int i = 0; i < d->n_shapes; i++)
         SF_TRY(serve(d, d->shapes + i, err));
     SF_TRY(time_all(d, err));
+    sf_cuda_library_keep(d);
     d->start.graphs = d->n_shapes;
     d->start.graphs_s = sf_now_s() - t0 - d->start.library_s;
     return SF_OK;
@@ -269,8 +270,9 @@ sf_cuda_shape *sf_cuda_shape_find(sf_cuda *d, sf_class cls, int rows, int logits
 
 sf_code sf_cuda_shape_launch(sf_cuda *d, sf_cuda_shape *s, int rows, sf_err *err) {
     const bool graph = (s->served ? d->library.unused : s->info.graph) && !d->force_eager;
-    d->counts.launches += graph ? 1 : s->info.kernels;
-    d->counts.library += s->served && !d->library.unused ? s->info.library : 0;
+    const bool served = s->served && !d->library.unused;
+    d->counts.launches += graph ? 1 : s->info.kernels + (served ? s->finishing : 0);
+    d->counts.library += served ? s->info.library : 0;
     if (graph) return sf_cuda_graph_launch(&d->gpu, &s->graph, err);
     return sf_cuda_steps_launch(&d->gpu, sf_cuda_shape_steps(d, s, rows), s->info.kernels, err);
 }
