@@ -10,6 +10,7 @@
 /* cmocka wants the four above first */
 #include <cmocka.h>
 
+#include "emit.h"
 #include "plan.h"
 
 #include <stdio.h>
@@ -69,6 +70,13 @@ static inline const sf_op_desc *op_named(const sf_planned *p, const char *name) 
     for (int i = 0; i < p->plan.n_ops; i++)
         if (strcmp(p->plan.ops[i].name, name) == 0) return &p->plan.ops[i];
     fail_msg("no op %s", name);
+    return NULL;
+}
+
+static inline const char *file_named(const sf_files *files, const char *path) {
+    for (int i = 0; i < files->n; i++)
+        if (strcmp(files->files[i].path, path) == 0) return files->files[i].text;
+    fail_msg("no file %s", path);
     return NULL;
 }
 

@@ -1,36 +1,11 @@
 /* Plans for backend cuda, with the small templates of tests/gen/templates/cuda: weights in tiles, routes by
  * row bucket, two attention ops, sources as text. */
-#include "gen_test.h"
+#include "gen_scratch.h"
 
 #include "cost.h"
 #include "emit.h"
 #include "explain.h"
 #include "plan_priv.h"
-
-#include <sys/stat.h>
-
-static char scratch[64];
-
-static int make_scratch(void **state) {
-    (void)state;
-    snprintf(scratch, sizeof scratch, "/tmp/sf_gen_cuda_XXXXXX");
-    return go_to_root(state) || !mkdtemp(scratch);
-}
-
-static int remove_scratch(void **state) {
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf '%s'", scratch);
-    return system(command);
-}
-
-static const char *at(const char *name) {
-    static char paths[16][128];
-    static int next;
-    char *p = paths[next++ % 16];
-    snprintf(p, sizeof paths[0], "%s/%s", scratch, name);
-    return p;
-}
 
 /* A copy of the templates with the runtime folder beside them, in which one file of tests/gen is changed. */
 static const char *changed(const char *name, const char *file, const char *find, const char *replacement) {
@@ -72,13 +47,6 @@ static int64_t value_at(const sf_planned *p, const char *op, sf_class cls, int r
     const sf_planned_kernel *k = &p->kernels[d->routes[cls][r].kernel];
     assert_non_null(sf_param_find(k->t, param, &i));
     return k->values[i].i;
-}
-
-static const char *file_named(const sf_files *files, const char *path) {
-    for (int i = 0; i < files->n; i++)
-        if (strcmp(files->files[i].path, path) == 0) return files->files[i].text;
-    fail_msg("no file %s", path);
-    return NULL;
 }
 
 /* ---- weights ---- */
@@ -407,102 +375,6 @@ static void every_cuda_pair_is_planned(void **state) {
     sf_arena_destroy(a);
 }
 
-/* ---- a library ---- */
-
-static const char *h200_with(const char *name, const char *libraries) {
-    const char *to = at(name);
-    copy_file("build-configs/h200.yaml", to, "libraries: {cublaslt: [qkv, o, gate_up, down]}", libraries);
-    return to;
-}
-
-static void a_library_is_offered_what_the_configuration_says(void **state) {
-    (void)state;
-    sf_arena *a = new_arena();
-    sf_planned *with =
-        plan_of(a, SMOLLM, h200_with("with.yaml", "libraries: {cublaslt: [down, qkv]}"), "templates");
-    sf_planned *without = plan_of(a, SMOLLM, h200_with("without.yaml", "# none"), "templates");
-    const sf_library_route *qkv = op_named(with, "qkv")->library, *down = op_named(with, "down")->library;
-    assert_non_null(qkv);
-    assert_non_null(down);
-    assert_null(op_named(with, "o")->library);
-    assert_string_equal(qkv->library, "cublaslt");
-    assert_true(!qkv->adds && down->adds && qkv->rows_min == 257 && qkv->finish < 0 && down->finish < 0);
-    assert_string_equal(with->plan.kernels[qkv->kernel].template, "gemm_cublaslt");
-    assert_int_equal(with->plan.kernels[qkv->kernel].cls, SF_CLASS_FAST);
-    assert_int_equal(with->kernels[down->kernel].values[1].i, 1536); /* K of its weight */
-    assert_int_equal(with->plan.n_kernels, without->plan.n_kernels + 2);
-    for (int i = 0; i < without->plan.n_ops; i++) {
-        const sf_op_desc *x = &with->plan.ops[i], *y = &without->plan.ops[i];
-        assert_null(y->library);
-        for (int c = 0; c < SF_CLASS_COUNT; c++) { /* routes are what they were */
-            assert_int_equal(x->n_routes[c], y->n_routes[c]);
-            assert_memory_equal(x->routes[c], y->routes[c], sizeof(sf_route) * (size_t)x->n_routes[c]);
-        }
-    }
-    assert_string_equal(with->plan.pinned_hash, without->plan.pinned_hash);
-    sf_arena_destroy(a);
-}
-
-static void swiglu_of_a_library_s_product_is_a_kernel(void **state) {
-    (void)state;
-    sf_arena *a = new_arena();
-    sf_planned *p =
-        plan_of(a, SMOLLM, h200_with("gated.yaml", "libraries: {cublaslt: [gate_up]}"), "templates");
-    const sf_library_route *r = op_named(p, "gate_up")->library;
-    assert_non_null(r);
-    assert_false(r->adds);
-    assert_string_equal(p->plan.kernels[r->kernel].template, "gemm_cublaslt");
-    assert_string_equal(p->plan.kernels[r->finish].template, "swiglu_cublaslt");
-    assert_int_equal(p->plan.kernels[r->finish].cls, SF_CLASS_FAST);
-    sf_arena_destroy(a);
-}
-
-static void a_library_s_part_is_written(void **state) {
-    (void)state;
-    sf_arena *a = new_arena();
-    sf_err err = {0};
-    sf_files *files = NULL;
-    sf_planned *p = plan_of(a, "models/llama-3.1-8b.yaml", "build-configs/h200.yaml", "templates");
-    sf_writer text = {.err = &err};
-    assert_ok(sf_emit(a, p, &files, &err), &err);
-    assert_non_null(strstr(file_named(files, "plan.c"), "o_library = {\"cublaslt\", 257, 57, -1, true};\n"));
-    assert_non_null(strstr(file_named(files, "plan.c"), "{o_fast, o_pinned}, &o_library},\n"));
-    assert_non_null(strstr(file_named(files, "plan.c"), "{lm_head_fast, lm_head_pinned}, NULL},\n"));
-    assert_non_null(strstr(file_named(files, "plan.json"),
-                           "\"kernel\": \"gemm_down_bf16_rowmajor_cuda_fast\", \"adds\": true}"));
-    sf_explain(&text, p);
-    assert_non_null(strstr(text.buf.data,
-                           "fast   rows 257..  cublaslt, where it is there and faster; its copy of the "
-                           "weight: 1610.6 MB\n"));
-    sf_buf_fini(&text.buf);
-    sf_arena_destroy(a);
-}
-
-static void what_no_library_serves_is_refused_where_it_stands(void **state) {
-    (void)state;
-    static const char *const cases[][2] = {
-        {"[qvk]", "op 'qvk' is unknown, did you mean 'qkv'?"},
-        {"[zzzzzz]", "op 'zzzzzz' is unknown, expected one that multiplies"},
-        {"[lm_head]", "op lm_head by cublaslt, expected a product of a layer"},
-        {"[attn_norm]", "op attn_norm by cublaslt, expected a product of a layer"},
-        {"[o, o]", "op o stands twice, expected once"},
-    };
-    sf_arena *a = new_arena();
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        sf_err err = {0};
-        sf_inputs *in = NULL;
-        sf_planned *p = NULL;
-        char libraries[80];
-        snprintf(libraries, sizeof libraries, "libraries: {cublaslt: %s}", cases[i][0]);
-        const char *config = h200_with("bad.yaml", libraries);
-        assert_ok(sf_inputs_read(a, SMOLLM, config, "templates", &in, &err), &err);
-        assert_int_equal(sf_planned_build(a, in, &p, &err), SF_INVALID);
-        assert_non_null(strstr(message(&err), cases[i][1]));
-        assert_non_null(strstr(message(&err), "bad.yaml:30:"));
-    }
-    sf_arena_destroy(a);
-}
-
 /* Included files are hashed in the order in which they are found. */
 static void a_fast_template_changes_no_pinned_hash(void **state) {
     (void)state;
@@ -601,10 +473,6 @@ int main(void) {
         cmocka_unit_test(a_cpu_plan_has_no_sources),
         cmocka_unit_test(explain_says_what_is_new),
         cmocka_unit_test(every_cuda_pair_is_planned),
-        cmocka_unit_test(a_library_is_offered_what_the_configuration_says),
-        cmocka_unit_test(swiglu_of_a_library_s_product_is_a_kernel),
-        cmocka_unit_test(a_library_s_part_is_written),
-        cmocka_unit_test(what_no_library_serves_is_refused_where_it_stands),
         cmocka_unit_test(a_fast_template_changes_no_pinned_hash),
         cmocka_unit_test(few_rows_have_fast_kernels_of_their_own),
         cmocka_unit_test(a_class_of_its_own_comes_before_both),

@@ -1,32 +1,9 @@
-#include "gen_test.h"
+#include "gen_scratch.h"
 
 #include "cost.h"
 #include "emit.h"
 
 #include <sys/stat.h>
-
-static char scratch[64];
-
-static int make_scratch(void **state) {
-    (void)state;
-    snprintf(scratch, sizeof scratch, "/tmp/sf_gen_plan_XXXXXX");
-    return go_to_root(state) || !mkdtemp(scratch);
-}
-
-static int remove_scratch(void **state) {
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf '%s'", scratch);
-    return system(command);
-}
-
-static const char *at(const char *name) {
-    static char paths[16][128];
-    static int next;
-    char *p = paths[next++ % 16];
-    snprintf(p, sizeof paths[0], "%s/%s", scratch, name);
-    return p;
-}
 
 /* A copy of the test templates, in which one file may then be changed. */
 static const char *templates_copy(const char *name) {
