@@ -14,6 +14,7 @@
 #include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -38,10 +39,45 @@ static void conn_release(sf_conn *c) {
     free(c);
 }
 
+/* Sends an answer past evhttp, which then sees the end of the connection and frees it. */
+static void cut_off(sf_conn *c, const char *status) {
+    char answer[128];
+    const int fd = bufferevent_getfd(c->bev);
+    if (fd < 0) return;
+    const int n = snprintf(answer, sizeof answer,
+                           "HTTP/1.1 %s\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", status);
+    if (!c->server->tls) (void)!send(fd, answer, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
+    shutdown(fd, SHUT_RDWR);
+    c->reading_s = 0;
+    c->busy = true;
+}
+
+/* Reads the last n bytes of buf on until the head of a request ends: two ends of lines with nothing between.
+ */
+static void follow_head(sf_conn *c, struct evbuffer *buf, size_t n) {
+    char part[4096];
+    struct evbuffer_ptr at;
+    if (evbuffer_ptr_set(buf, &at, evbuffer_get_length(buf) - n, EVBUFFER_PTR_SET) != 0) return;
+    while (n > 0 && !c->head_over) {
+        const size_t most = n < sizeof part ? n : sizeof part;
+        const ev_ssize_t got = evbuffer_copyout_from(buf, &at, part, most);
+        if (got <= 0) return;
+        for (ev_ssize_t i = 0; i < got && !c->head_over; i++, c->head_bytes++) {
+            c->head_over = part[i] == '\n' && c->line_empty;
+            if (part[i] != '\r') c->line_empty = part[i] == '\n';
+        }
+        n -= (size_t)got;
+        (void)evbuffer_ptr_set(buf, &at, (size_t)got, EVBUFFER_PTR_ADD);
+    }
+}
+
 static void on_input(struct evbuffer *buf, const struct evbuffer_cb_info *info, void *ctx) {
     sf_conn *c = ctx;
-    (void)buf;
-    if (info->n_added > 0 && !c->busy && c->reading_s == 0) c->reading_s = sf_now_s();
+    if (info->n_added == 0 || c->busy) return;
+    if (c->reading_s == 0) c->reading_s = sf_now_s();
+    if (!c->head_over) follow_head(c, buf, info->n_added);
+    /* evhttp has a limit too, and calls what is over it a bad request. */
+    if (!c->head_over && c->head_bytes > HEADERS_MAX) cut_off(c, "431 Request Header Fields Too Large");
 }
 
 static struct bufferevent *new_bev(sf_server *s) {
@@ -102,7 +138,7 @@ sf_code sf_conns_init(sf_server *s, sf_err *err) {
     evhttp_set_bevcb(s->http, accept_one, s);
     evhttp_set_timeout(s->http, IDLE_S);
     evhttp_set_max_body_size(s->http, body_max(s->cfg->max_context));
-    evhttp_set_max_headers_size(s->http, HEADERS_MAX);
+    evhttp_set_max_headers_size(s->http, HEADERS_MAX + (32 << 10)); /* on_input is the first to see */
     evhttp_set_allowed_methods(s->http, EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_HEAD | EVHTTP_REQ_PUT |
                                             EVHTTP_REQ_DELETE | EVHTTP_REQ_OPTIONS | EVHTTP_REQ_TRACE |
                                             EVHTTP_REQ_PATCH);
@@ -123,17 +159,6 @@ static bool is_dead(const sf_conn *c) {
     return !event;
 }
 
-static void too_slow(sf_conn *c) {
-    static const char answer[] =
-        "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
-    const int fd = bufferevent_getfd(c->bev);
-    if (fd < 0) return;
-    if (!c->server->tls) (void)!send(fd, answer, sizeof answer - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-    shutdown(fd, SHUT_RDWR); /* evhttp sees the end and frees it */
-    c->reading_s = 0;
-    c->busy = true;
-}
-
 /* Nothing of a handshake shows in the input: a client that never ends it would stay for ever. */
 static bool in_handshake(const sf_conn *c) {
     return c->server->tls && !SSL_is_init_finished(bufferevent_openssl_get_ssl(c->bev));
@@ -150,7 +175,7 @@ void sf_conns_sweep(sf_server *s) {
         if (is_dead(c))
             conn_release(c);
         else if (is_late(c))
-            too_slow(c);
+            cut_off(c, "408 Request Timeout");
     }
 }
 
@@ -170,7 +195,11 @@ static void on_complete(struct evhttp_request *req, void *ctx) {
     c->call = NULL;
     bufferevent_setwatermark(c->bev, EV_READ, 0, 0);
     if (evcon) evhttp_connection_set_timeout(evcon, IDLE_S);
-    if (evbuffer_get_length(bufferevent_get_input(c->bev)) > 0) c->reading_s = sf_now_s();
+    c->head_bytes = 0;
+    c->line_empty = false;
+    /* Of a request that was sent ahead nothing was followed: evhttp's limit is left to it. */
+    c->head_over = evbuffer_get_length(bufferevent_get_input(c->bev)) > 0;
+    if (c->head_over) c->reading_s = sf_now_s();
 }
 
 /* Else an event of a stream waits until the client has acknowledged the one before: for 40 ms, as often as

@@ -22,9 +22,11 @@ typedef struct sf_conn {
     struct sf_server *server;
     struct bufferevent *bev; /* a reference is held */
     double accepted_s;
-    double reading_s;     /* when the request being read began; 0: none is */
-    bool busy;            /* a request is being answered */
-    struct sf_call *call; /* that request, where its answer takes time */
+    double reading_s;           /* when the request being read began; 0: none is */
+    size_t head_bytes;          /* of that request, until its head is over */
+    bool head_over, line_empty; /* line_empty: the last byte but for CRs ended a line */
+    bool busy;                  /* a request is being answered */
+    struct sf_call *call;       /* that request, where its answer takes time */
     struct sf_conn *prev, *next;
 } sf_conn;
 

@@ -159,6 +159,12 @@ class Requests(Shared):
             got = self.s.raw(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\n" + head + b"\r\n\r\n{}")
             self.assertIn(got[:12], (b"HTTP/1.1 400", b"HTTP/1.1 431", b""), (head[:60], got[:200]))
             self.assertEqual(got.count(b"HTTP/1.1 "), 1 if got else 0, got)
+        for head in (b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nX-Long: " + b"a" * (66 << 10), b"GET /" + b"a" * (66 << 10),
+                     b"GET /health HTTP/1.1\r\n" + b"X-Many: a\r\n" * 6200):  # all of it is read, so that the answer gets through
+            self.assertEqual(self.s.raw(head)[:12], b"HTTP/1.1 431")
+        body = json.dumps({"prompt": "The", "max_tokens": 1, "user": "u" * (200 << 10)}).encode()  # a body is not a head
+        got = self.s.raw(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+        self.assertEqual(got[:12], b"HTTP/1.1 200")
         got = self.s.raw(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 999999999\r\n\r\n{}")
         self.assertEqual(got[:12], b"HTTP/1.1 413")
 
