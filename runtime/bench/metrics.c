@@ -3,6 +3,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+const char *const sf_bench_metric_names[SF_BENCH_METRICS] = {
+    [SF_BENCH_TTFT] = "ttft", [SF_BENCH_TPOT] = "tpot", [SF_BENCH_ITL] = "itl", [SF_BENCH_E2EL] = "e2el"};
+
 static bool is_in(const sf_bench_results *r, int i, sf_bench_kind kind) {
     return r->records[i].success && (kind == SF_BENCH_KINDS || r->sends[i].kind == kind);
 }

@@ -17,6 +17,9 @@ typedef enum sf_bench_metric {
     SF_BENCH_METRICS
 } sf_bench_metric;
 
+/* As flags and the result file write them. */
+extern const char *const sf_bench_metric_names[SF_BENCH_METRICS];
+
 typedef struct sf_bench_figures { /* milliseconds */
     double mean, median, std, percentiles[SF_BENCH_PERCENTILES_MAX];
 } sf_bench_figures;

@@ -19,7 +19,7 @@ static void put_int(object *w, const char *key, int64_t v) {
 }
 
 static void put_real(object *w, const char *key, double v) {
-    put(w, key, isinf(v) ? json_string("inf") : json_real(v));
+    put(w, key, isinf(v) ? json_string("inf") : isnan(v) ? json_null() : json_real(v));
 }
 
 static void put_setup(object *w, const sf_bench_report *r, const char *date) {
@@ -54,7 +54,6 @@ static void put_summary(object *w, const sf_bench_report *r) {
 }
 
 static void put_figures(object *w, const sf_bench_report *r, const sf_bench_summary *s, const char *before) {
-    static const char *const names[SF_BENCH_METRICS] = {"ttft", "tpot", "itl", "e2el"};
     char key[80];
     for (int m = 0; m < SF_BENCH_METRICS; m++) {
         const sf_bench_figures *v = &s->of[m];
@@ -64,11 +63,12 @@ static void put_figures(object *w, const sf_bench_report *r, const sf_bench_summ
             double value;
         } rows[] = {{"mean", v->mean}, {"median", v->median}, {"std", v->std}};
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-            snprintf(key, sizeof key, "%s%s_%s_ms", before, rows[i].what, names[m]);
+            snprintf(key, sizeof key, "%s%s_%s_ms", before, rows[i].what, sf_bench_metric_names[m]);
             put_real(w, key, rows[i].value);
         }
         for (int p = 0; p < r->results.n_percentiles; p++) {
-            snprintf(key, sizeof key, "%sp%g_%s_ms", before, r->results.percentiles[p], names[m]);
+            snprintf(key, sizeof key, "%sp%g_%s_ms", before, r->results.percentiles[p],
+                     sf_bench_metric_names[m]);
             put_real(w, key, v->percentiles[p]);
         }
     }
@@ -76,6 +76,17 @@ static void put_figures(object *w, const sf_bench_report *r, const sf_bench_summ
 
 static json_t *copies_json(const sf_bench_copies *c) {
     return json_pack("{s:i,s:i,s:i}", "prompts", c->prompts, "one_output", c->same, "most_outputs", c->most);
+}
+
+static json_t *counters_json(const double v[SF_BENCH_COUNTERS]) {
+    static const char *const keys[SF_BENCH_COUNTERS] = {[SF_BENCH_VERIFY_PASSES] = "verify_passes",
+                                                        [SF_BENCH_VERIFY_ROWS] = "verify_rows",
+                                                        [SF_BENCH_ROLLBACKS] = "rollbacks",
+                                                        [SF_BENCH_ROLLED_BACK] = "tokens_rolled_back"};
+    object w = {json_object(), true};
+    for (int i = 0; i < SF_BENCH_COUNTERS; i++)
+        put_real(&w, keys[i], v[i]);
+    return sf_json_done(w.o, w.ok);
 }
 
 static json_t *determinism_json(const sf_bench_determinism *d) {
@@ -89,13 +100,7 @@ static json_t *determinism_json(const sf_bench_determinism *d) {
     put_int(&w, "rollbacks", d->rollbacks);
     put_int(&w, "tokens_rolled_back", d->tokens_rolled_back);
     put_real(&w, "recompute_ratio", d->recompute_ratio);
-    if (d->counters.there) {
-        const double *v = d->counters.v;
-        put(&w, "server",
-            json_pack("{s:f,s:f,s:f,s:f}", "verify_passes", v[SF_BENCH_VERIFY_PASSES], "verify_rows",
-                      v[SF_BENCH_VERIFY_ROWS], "rollbacks", v[SF_BENCH_ROLLBACKS], "tokens_rolled_back",
-                      v[SF_BENCH_ROLLED_BACK]));
-    }
+    if (d->counters.there) put(&w, "server", counters_json(d->counters.v));
     return sf_json_done(w.o, w.ok);
 }
 

@@ -4,12 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const names[SF_BENCH_METRICS] = {"ttft", "tpot", "itl", "e2el"};
-
 /* The metric whose name is these bytes, or SF_BENCH_METRICS. */
 static int find_metric(const char *s, size_t len) {
     int m = 0;
-    while (m < SF_BENCH_METRICS && (strlen(names[m]) != len || memcmp(names[m], s, len) != 0))
+    while (m < SF_BENCH_METRICS &&
+           (strlen(sf_bench_metric_names[m]) != len || memcmp(sf_bench_metric_names[m], s, len) != 0))
         m++;
     return m;
 }
