@@ -115,14 +115,19 @@ static sf_code fill(const sf_bench_dataset_config *c, sf_bench_dataset *d, sf_er
 
 sf_code sf_bench_dataset_make(const sf_bench_dataset_config *c, sf_bench_dataset *out, sf_err *err) {
     sf_bench_dataset d = {0};
-    sf_code rc;
-    if (c->source == SF_BENCH_RANDOM) {
+    sf_code rc = SF_INVALID;
+    switch (c->source) { /* without a default: the compiler asks for a new source */
+    case SF_BENCH_RANDOM:
         rc = make_random(c, &d, err);
-    } else {
-        rc = c->source == SF_BENCH_SHAREGPT ? sf_bench_read_sharegpt(c, &d, err)
-                                            : sf_bench_read_custom(c, &d, err);
-        if (rc == SF_OK) rc = fill(c, &d, err);
+        break;
+    case SF_BENCH_SHAREGPT:
+        rc = sf_bench_read_sharegpt(c, &d, err);
+        break;
+    case SF_BENCH_CUSTOM:
+        rc = sf_bench_read_custom(c, &d, err);
+        break;
     }
+    if (rc == SF_OK && c->source != SF_BENCH_RANDOM) rc = fill(c, &d, err);
     if (rc != SF_OK) {
         sf_bench_dataset_fini(&d);
         return rc;
