@@ -72,7 +72,7 @@ static void take_determinism(sf_bench_record *r, const json_t *d) {
     if (!json_is_object(d)) return;
     r->has_determinism = true;
     r->pinned = class && strcmp(class, "pinned") == 0;
-    snprintf(r->digest, sizeof r->digest, "%s", digest ? digest : "");
+    snprintf(r->digest, sizeof r->digest, "%s", digest && strlen(digest) < sizeof r->digest ? digest : "");
     r->windows = count_of(json_object_get(d, "windows_verified"));
     r->rollbacks = count_of(json_object_get(d, "rollbacks"));
     r->tokens_rolled_back = count_of(json_object_get(d, "tokens_rolled_back"));
@@ -117,20 +117,26 @@ sf_code sf_bench_record_event(sf_bench_record *r, const char *data, size_t len, 
     return rc;
 }
 
+/* For one line of a terminal: controls, also those of C1 in UTF-8, are blanks. */
+static void one_line(char *text) {
+    for (unsigned char *s = (unsigned char *)text; *s; s++) {
+        if (*s < ' ' || *s == 0x7f) *s = ' ';
+        if (*s == 0xc2 && s[1] >= 0x80 && s[1] < 0xa0) s[0] = s[1] = ' ';
+    }
+}
+
+void sf_bench_record_fail(sf_bench_record *r, const char *text) {
+    snprintf(r->error, sizeof r->error, "%s", text);
+    one_line(r->error);
+}
+
 void sf_bench_record_end(sf_bench_record *r) {
     r->success = r->ended && r->chunks > 0;
     if (r->success && r->output_tokens == 0) r->output_tokens = r->chunks;
     if (r->success || r->error[0]) return;
-    snprintf(r->error, sizeof r->error, "%s",
-             r->chunks > 0 ? "the stream broke off: neither finish_reason nor [DONE] came"
-             : r->ended    ? "the stream ended without a token"
-                           : "no event came: the answer is no stream of completions");
-}
-
-/* For one line of a terminal. */
-static void one_line(char *s) {
-    for (; *s; s++)
-        if ((unsigned char)*s < ' ' || *s == 0x7f) *s = ' ';
+    sf_bench_record_fail(r, r->chunks > 0 ? "the stream broke off: neither finish_reason nor [DONE] came"
+                            : r->ended    ? "the stream ended without a token"
+                                          : "no event came: the answer is no stream of completions");
 }
 
 const char *sf_bench_error_text(const char *body, size_t len, char *buf, size_t size) {

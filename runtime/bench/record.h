@@ -19,8 +19,8 @@ typedef struct sf_bench_record { /* zero-initialise; sf_bench_record_fini frees 
     int64_t chunks;
     int64_t input_tokens, output_tokens; /* as the answer's usage counts them; output: else the chunks */
     sf_buf text;
-    bool has_determinism, pinned; /* the answer's determinism object, and its class */
-    char digest[SF_BENCH_DIGEST_MAX];
+    bool has_determinism, pinned;     /* the answer's determinism object, and its class */
+    char digest[SF_BENCH_DIGEST_MAX]; /* "": none, or one that does not fit */
     int64_t windows, rollbacks, tokens_rolled_back;
     bool ended; /* [DONE], or a finish_reason */
     bool success;
@@ -33,10 +33,12 @@ void sf_bench_record_fini(sf_bench_record *r);
  * message is the server's), SF_NOMEM. */
 SF_CHECKED sf_code sf_bench_record_event(sf_bench_record *r, const char *data, size_t len, double now_s,
                                          sf_err *err);
+/* Sets error to the text as one line for a terminal: it may be the server's. */
+void sf_bench_record_fail(sf_bench_record *r, const char *text);
 /* The stream is over: sets success, or error. */
 void sf_bench_record_end(sf_bench_record *r);
 /* The message of an error answer: {"error": {"message"}}, {"error": "..."}, {"message"}, {"detail"}, or the
- * text's first line. Returns buf. */
+ * text's first 200 bytes, as one line for a terminal. Returns buf. */
 const char *sf_bench_error_text(const char *body, size_t len, char *buf, size_t size);
 
 #endif
