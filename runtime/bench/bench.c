@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define RETRY_MS  200 /* between looks at a server that is not ready */
-#define REACH_MAX 30  /* seconds for one address to take a connection */
+#define FETCH_MAX 30  /* seconds for an address to take a connection, or for a GET's answer */
 
 static bool is_stopped(const sf_bench_config *c) {
     return c->run.stopped && c->run.stopped();
@@ -40,11 +40,11 @@ static sf_code take_model(const json_t *models, const char *name, sf_bench_outco
     return SF_OK;
 }
 
-static sf_code ask_models(const sf_bench_config *c, sf_bench_client *client, sf_bench_outcome *out,
-                          sf_err *err) {
+static sf_code ask_models(const sf_bench_config *c, sf_bench_client *client, int limit_s,
+                          sf_bench_outcome *out, sf_err *err) {
     sf_buf body = {0};
     json_error_t why;
-    sf_code rc = sf_bench_client_get(client, "/v1/models", c->run.stopped, &body, err);
+    sf_code rc = sf_bench_client_get(client, "/v1/models", limit_s, c->run.stopped, &body, err);
     if (rc == SF_OK) {
         json_t *models = json_loadb(body.data ? body.data : "", body.len, 0, &why);
         rc = take_model(models, c->run.model, out, err);
@@ -54,21 +54,27 @@ static sf_code ask_models(const sf_bench_config *c, sf_bench_client *client, sf_
     return rc;
 }
 
+/* Seconds for one step until end (sf_now_s), or, when nothing is waited for, at all. */
+static int limit_of(const sf_bench_config *c, double end) {
+    const double left = c->ready_timeout_s > 0 ? end - sf_now_s() : FETCH_MAX;
+    const int most = c->target->timeout_s < FETCH_MAX ? c->target->timeout_s : FETCH_MAX;
+    return left >= most ? most : left > 1 ? (int)left : 1;
+}
+
 /* One try. Without a wait and with a name there is nothing to ask. */
-static sf_code try_server(const sf_bench_config *c, sf_bench_client **client, sf_bench_outcome *out,
-                          sf_err *err) {
-    const int limit = c->target->timeout_s < REACH_MAX ? c->target->timeout_s : REACH_MAX;
-    SF_TRY(sf_bench_target_reach(c->target, limit, c->run.stopped, err));
+static sf_code try_server(const sf_bench_config *c, double end, sf_bench_client **client,
+                          sf_bench_outcome *out, sf_err *err) {
+    SF_TRY(sf_bench_target_reach(c->target, limit_of(c, end), c->run.stopped, err));
     if (!*client) SF_TRY(sf_bench_client_create(c->target, client, err));
     if (c->run.model && c->ready_timeout_s == 0) return take_model(NULL, c->run.model, out, err);
-    return ask_models(c, *client, out, err);
+    return ask_models(c, *client, limit_of(c, end), out, err);
 }
 
 static sf_code find_server(const sf_bench_config *c, sf_bench_client **client, sf_bench_outcome *out,
                            sf_err *err) {
     const double end = sf_now_s() + c->ready_timeout_s;
     for (;;) {
-        sf_code rc = try_server(c, client, out, err);
+        sf_code rc = try_server(c, end, client, out, err);
         if (is_stopped(c)) return SF_FAIL(err, SF_CANCELLED, "interrupted");
         if (rc != SF_IO || sf_now_s() >= end) return rc;
         poll(NULL, 0, RETRY_MS);
@@ -100,11 +106,12 @@ static sf_code measure(const sf_bench_config *c, sf_bench_client *client, sf_ben
     sf_bench_run_config run = c->run;
     run.client = client;
     run.model = out->model;
+    const int limit = c->target->timeout_s < FETCH_MAX ? c->target->timeout_s : FETCH_MAX;
     SF_TRY(warm_up(c, &run, out, err));
     if (is_stopped(c)) return SF_FAIL(err, SF_CANCELLED, "interrupted");
-    sf_bench_counters_get(client, c->run.stopped, &out->before);
+    sf_bench_counters_get(client, limit, c->run.stopped, &out->before);
     SF_TRY(sf_bench_run(&run, out->sends, out->n, out->records, &out->duration_s, err));
-    if (!is_stopped(c)) sf_bench_counters_get(client, c->run.stopped, &out->after);
+    if (!is_stopped(c)) sf_bench_counters_get(client, limit, c->run.stopped, &out->after);
     return SF_OK;
 }
 

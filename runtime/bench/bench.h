@@ -7,7 +7,7 @@
 
 typedef struct sf_bench_config {
     sf_bench_target *target; /* gets its address */
-    int ready_timeout_s;     /* how long to wait for the server to be there; 0: it must be there */
+    int ready_timeout_s;     /* to wait for the server, each try a second at least; 0: it must be there */
     sf_bench_load_config load;
     sf_bench_run_config run; /* the client is set by sf_bench; model NULL: the server's first */
     int warmups;             /* requests of the first prompt before the start; nothing of them is counted */
@@ -23,7 +23,8 @@ typedef struct sf_bench_outcome { /* sf_bench_outcome_fini frees */
 } sf_bench_outcome;
 
 /* out is to be freed after an error too. Errors: SF_IO (no server, or it does not say what model it has),
- * SF_CANCELLED (stopped before anything was sent), SF_NOMEM. A request that fails is no error. */
+ * SF_NOT_FOUND (it refuses to say), SF_CANCELLED (stopped before the measured requests), SF_NOMEM. A request
+ * that fails is no error. */
 SF_CHECKED sf_code sf_bench(const sf_bench_config *c, sf_bench_outcome *out, sf_err *err);
 void sf_bench_outcome_fini(sf_bench_outcome *o);
 

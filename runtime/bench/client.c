@@ -99,31 +99,40 @@ static void on_chunk(struct evhttp_request *req, void *ctx) {
     }
 }
 
+static int limit_of(const sf_bench_call *a) {
+    return a->x.limit_s > 0 ? a->x.limit_s : a->client->target->timeout_s;
+}
+
 static void on_late(evutil_socket_t fd, short what, void *ctx) {
     sf_bench_call *a = ctx;
     char text[64];
     (void)fd;
     (void)what;
-    snprintf(text, sizeof text, "no whole answer within %d s (--timeout)", a->client->target->timeout_s);
+    snprintf(text, sizeof text, "no whole answer within %d s%s", limit_of(a),
+             a->x.limit_s > 0 ? "" : " (--timeout)");
     finish(a, false, text);
 }
 
-static struct evhttp_request *new_request(const sf_bench_call *a) {
+static bool fill_request(const sf_bench_call *a, struct evhttp_request *req) {
     const sf_bench_client *c = a->client;
+    struct evkeyvalq *h = evhttp_request_get_output_headers(req);
+    bool ok = evhttp_add_header(h, "Host", c->host) == 0;
+    ok = ok && evhttp_add_header(h, "User-Agent", "steadfast-bench") == 0;
+    if (c->authorization[0]) ok = ok && evhttp_add_header(h, "Authorization", c->authorization) == 0;
+    if (!a->x.body) return ok;
+    return ok && evhttp_add_header(h, "Content-Type", "application/json") == 0 &&
+           evbuffer_add(evhttp_request_get_output_buffer(req), a->x.body, a->x.body_len) == 0;
+}
+
+static struct evhttp_request *new_request(const sf_bench_call *a) {
     struct evhttp_request *req = evhttp_request_new(on_answer, a->conn);
     if (!req) return NULL;
-    struct evkeyvalq *h = evhttp_request_get_output_headers(req);
     evhttp_request_set_chunked_cb(req, on_chunk);
     evhttp_request_set_header_cb(req, on_header);
     evhttp_request_set_error_cb(req, on_error);
-    evhttp_add_header(h, "Host", c->host);
-    evhttp_add_header(h, "User-Agent", "steadfast-bench");
-    if (c->authorization[0]) evhttp_add_header(h, "Authorization", c->authorization);
-    if (a->x.body) {
-        evhttp_add_header(h, "Content-Type", "application/json");
-        evbuffer_add(evhttp_request_get_output_buffer(req), a->x.body, a->x.body_len);
-    }
-    return req;
+    if (fill_request(a, req)) return req;
+    evhttp_request_free(req);
+    return NULL;
 }
 
 /* False: out of memory; the call stays. */
@@ -142,12 +151,12 @@ static bool send_call(sf_bench_call *a) {
 /* ---- what the rest of the benchmark calls ---- */
 
 sf_code sf_bench_client_start(sf_bench_client *c, const sf_bench_exchange *x, sf_err *err) {
-    const struct timeval limit = {c->target->timeout_s, 0};
     sf_bench_call *a = calloc(1, sizeof *a);
     if (!a) return SF_FAIL(err, SF_NOMEM, "out of memory for a request");
     *a = (sf_bench_call){.client = c, .x = *x, .next = c->calls};
     if (c->calls) c->calls->prev = a;
     c->calls = a;
+    const struct timeval limit = {limit_of(a), 0};
     a->timer = evtimer_new(c->base, on_late, a);
     if (a->timer && evtimer_add(a->timer, &limit) == 0 && send_call(a)) return SF_OK;
     if (a->conn) sf_bench_conn_bury(a->conn);

@@ -13,6 +13,7 @@ typedef struct sf_bench_exchange {
     const char *path; /* after the target's prefix; borrowed until done */
     const char *body; /* POST; NULL: GET. Borrowed until done */
     size_t body_len;
+    int limit_s; /* for the whole answer; 0: the target's */
     /* Bytes of the answer's body as they come. False: the rest is not wanted, and done is told nothing of an
      * error. */
     bool (*bytes)(void *ctx, int status, const char *data, size_t len);
@@ -30,9 +31,10 @@ SF_CHECKED sf_code sf_bench_client_start(sf_bench_client *c, const sf_bench_exch
 /* Ends what is open: done gets "interrupted". */
 void sf_bench_client_abort(sf_bench_client *c);
 
-/* GET path, the body appended to *body (at most 16 MiB). Blocks: runs the loop. stopped: see target.h.
- * Errors: SF_IO with the reason, also for a status other than 200. */
-SF_CHECKED sf_code sf_bench_client_get(sf_bench_client *c, const char *path, int (*stopped)(void),
-                                       sf_buf *body, sf_err *err);
+/* GET path, the body appended to *body (at most 16 MiB). Blocks: runs the loop, limit_s at most. stopped: see
+ * target.h. Errors: SF_NOT_FOUND (a status that asking again will not change: 4xx but 408, 425 and 429),
+ * SF_IO with the reason, also for any other status than 200. */
+SF_CHECKED sf_code sf_bench_client_get(sf_bench_client *c, const char *path, int limit_s,
+                                       int (*stopped)(void), sf_buf *body, sf_err *err);
 
 #endif

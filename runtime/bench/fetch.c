@@ -37,11 +37,16 @@ static void on_slice(evutil_socket_t fd, short what, void *ctx) {
     (void)ctx;
 }
 
-sf_code sf_bench_client_get(sf_bench_client *c, const char *path, int (*stopped)(void), sf_buf *body,
-                            sf_err *err) {
+static bool is_final(int status) {
+    return status >= 400 && status < 500 && status != 408 && status != 425 && status != 429;
+}
+
+sf_code sf_bench_client_get(sf_bench_client *c, const char *path, int limit_s, int (*stopped)(void),
+                            sf_buf *body, sf_err *err) {
     const struct timeval slice = {0, SLICE_US};
     fetch f = {.body = body};
-    const sf_bench_exchange x = {.path = path, .bytes = on_bytes, .done = on_done, .ctx = &f};
+    const sf_bench_exchange x = {
+        .path = path, .limit_s = limit_s, .bytes = on_bytes, .done = on_done, .ctx = &f};
     struct event *tick = event_new(c->base, -1, EV_PERSIST, on_slice, NULL);
     sf_code rc = tick && event_add(tick, &slice) == 0 ? sf_bench_client_start(c, &x, err)
                                                       : SF_FAIL(err, SF_NOMEM, "out of memory for a timer");
@@ -55,6 +60,6 @@ sf_code sf_bench_client_get(sf_bench_client *c, const char *path, int (*stopped)
     if (f.too_long) return SF_FAIL(err, SF_IO, "%s: an answer of more than 16 MiB", path);
     if (f.status == 200) return SF_OK;
     char text[300];
-    return SF_FAIL(err, SF_IO, "%s: HTTP %d: %s", path, f.status,
+    return SF_FAIL(err, is_final(f.status) ? SF_NOT_FOUND : SF_IO, "%s: HTTP %d: %s", path, f.status,
                    sf_bench_error_text(body->data ? body->data : "", body->len, text, sizeof text));
 }

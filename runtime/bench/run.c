@@ -27,7 +27,7 @@ struct run {
     const sf_bench_send *sends;
     slot *slots; /* [n] */
     int n, arrived, sent, ended;
-    bool pumping, stopping;
+    bool pumping, stopping, no_timer;
     double start_s, end_s;
     struct event *arrival, *tick;
     sf_progress line;
@@ -71,7 +71,7 @@ static bool on_event(void *ctx, const char *data, size_t len) {
     sf_err err;
     const int64_t before = s->record->chunks;
     if (sf_bench_record_event(s->record, data, len, sf_now_s(), &err) != SF_OK) {
-        snprintf(s->record->error, sizeof s->record->error, "%s", err.msg);
+        sf_bench_record_fail(s->record, err.msg);
         return false;
     }
     s->r->chunks += s->record->chunks - before;
@@ -86,7 +86,7 @@ static bool on_bytes(void *ctx, int status, const char *data, size_t len) {
         return sf_buf_append(&s->refusal, data, len < room ? len : room, &err) == SF_OK;
     }
     if (sf_bench_sse_feed(&s->sse, data, len, on_event, s, &err) == SF_OK) return true;
-    if (!s->record->error[0]) snprintf(s->record->error, sizeof s->record->error, "%s", err.msg);
+    if (!s->record->error[0]) sf_bench_record_fail(s->record, err.msg);
     return false;
 }
 
@@ -96,12 +96,12 @@ static void judge(slot *s, int status, const char *error) {
     sf_err err;
     if (rec->error[0]) return;
     if (error) {
-        snprintf(rec->error, sizeof rec->error, "%s", error);
+        sf_bench_record_fail(rec, error);
     } else if (status != 200) {
         sf_bench_error_text(s->refusal.data ? s->refusal.data : "", s->refusal.len, text, sizeof text);
         snprintf(rec->error, sizeof rec->error, "HTTP %d%s%s", status, text[0] ? ": " : "", text);
     } else if (sf_bench_sse_end(&s->sse, on_event, s, &err) != SF_OK && !rec->error[0]) {
-        snprintf(rec->error, sizeof rec->error, "%s", err.msg);
+        sf_bench_record_fail(rec, err.msg);
     }
 }
 
@@ -159,6 +159,13 @@ static void pump(run *r) {
         event_base_loopbreak(sf_bench_client_base(r->c->client));
 }
 
+/* Without the timer nothing more would be sent, and the loop would not end. */
+static void give_up(run *r) {
+    r->no_timer = r->stopping = true;
+    sf_bench_client_abort(r->c->client);
+    pump(r);
+}
+
 static void on_arrival(evutil_socket_t fd, short what, void *ctx) {
     run *r = ctx;
     const double now = sf_now_s() - r->start_s;
@@ -171,7 +178,7 @@ static void on_arrival(evutil_socket_t fd, short what, void *ctx) {
     double wait = r->sends[r->arrived].at_s - (sf_now_s() - r->start_s);
     if (wait < 0) wait = 0;
     const struct timeval next = {(time_t)wait, (suseconds_t)((wait - (double)(time_t)wait) * 1e6)};
-    evtimer_add(r->arrival, &next);
+    if (evtimer_add(r->arrival, &next) != 0) give_up(r);
 }
 
 static void on_tick(evutil_socket_t fd, short what, void *ctx) {
@@ -193,9 +200,12 @@ static void loop(run *r) {
     const struct timeval tick = {0, TICK_US};
     if (r->c->progress) sf_progress_init(&r->line, r->c->progress, "req", (uint64_t)r->n);
     r->start_s = r->end_s = sf_now_s();
-    event_add(r->tick, &tick);
-    on_arrival(-1, 0, r);
-    if (r->ended < r->n) event_base_dispatch(sf_bench_client_base(r->c->client));
+    if (event_add(r->tick, &tick) == 0)
+        on_arrival(-1, 0, r);
+    else
+        r->no_timer = r->stopping = true;
+    if (r->stopping ? r->ended < r->sent : r->ended < r->n)
+        event_base_dispatch(sf_bench_client_base(r->c->client));
     if (r->c->progress) sf_progress_fini(&r->line);
 }
 
@@ -213,6 +223,7 @@ sf_code sf_bench_run(const sf_bench_run_config *c, const sf_bench_send *sends, i
     for (int i = 0; i < n; i++)
         r.slots[i] = (slot){.r = &r, .record = &records[i]};
     loop(&r);
+    if (r.no_timer) rc = SF_FAIL(err, SF_NOMEM, "out of memory for a timer");
     for (int i = r.sent; i < n; i++) /* never sent */
         records[i].cut = true;
     *duration_s = r.end_s - r.start_s;

@@ -17,9 +17,9 @@ typedef struct sf_bench_counters {
     double v[SF_BENCH_COUNTERS];
 } sf_bench_counters;
 
-/* From Prometheus' text form: the sum over the label sets of each. */
+/* From Prometheus' text form: the sum over the label sets of each, as far as they are finite. */
 void sf_bench_counters_read(const char *text, sf_bench_counters *out);
 /* From the server; one without them, or without /metrics, has none. */
-void sf_bench_counters_get(sf_bench_client *c, int (*stopped)(void), sf_bench_counters *out);
+void sf_bench_counters_get(sf_bench_client *c, int limit_s, int (*stopped)(void), sf_bench_counters *out);
 
 #endif

@@ -10,9 +10,11 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#define CHAT         "/v1/chat/completions"
-#define REQUESTS_MAX (1 << 24)
-#define FILES_BESIDE 16 /* that are no connections */
+#define CHAT           "/v1/chat/completions"
+#define REQUESTS_MAX   (1 << 24)
+#define RATE_MIN       1e-6 /* a day is 86,400 s: slower is an error of typing */
+#define BURSTINESS_MAX 1e6  /* beyond it the draws lose their digits; below its inverse, all come at once */
+#define FILES_BESIDE   16   /* that are no connections */
 
 /* What is open during the verb; all of it is freed at its end. */
 typedef struct bench {
@@ -50,8 +52,12 @@ static int check(const sf_cli_opts *o) {
     if (!is_chat(o) && strcmp(o->endpoint, "/v1/completions") != 0)
         return sf_cli_error(SF_EXIT_USAGE, "--endpoint is \"%s\", expected /v1/completions or " CHAT,
                             o->endpoint);
-    if (o->request_rate <= 0 || o->burstiness <= 0)
-        return sf_cli_error(SF_EXIT_USAGE, "--request-rate and --burstiness are more than 0");
+    if (o->request_rate < RATE_MIN)
+        return sf_cli_error(SF_EXIT_USAGE, "--request-rate is %g, expected %g or more", o->request_rate,
+                            RATE_MIN);
+    if (o->burstiness < 1 / BURSTINESS_MAX || (o->burstiness > BURSTINESS_MAX && !isinf(o->burstiness)))
+        return sf_cli_error(SF_EXIT_USAGE, "--burstiness is %g, expected %g..%g or inf", o->burstiness,
+                            1 / BURSTINESS_MAX, BURSTINESS_MAX);
     if (o->range_ratio >= 1) return sf_cli_error(SF_EXIT_USAGE, "--random-range-ratio is 1, expected less");
     if ((int64_t)o->num_prompts * o->repeat > REQUESTS_MAX)
         return sf_cli_error(SF_EXIT_USAGE, "--num-prompts times --repeat is more than %d", REQUESTS_MAX);
@@ -184,7 +190,7 @@ static int tell(const sf_cli_opts *o, bench *b, const sf_bench_config *c) {
                             d->prompts - d->same, d->prompts);
     if (r.all.failed > 0)
         code = sf_cli_error(SF_EXIT_FAILED, "%d of %d requests failed", r.all.failed, b->outcome.n);
-    if (b->result.fd > 0 && write_result(o, b, &r) != SF_EXIT_OK) code = SF_EXIT_FAILED;
+    if (b->result.fd >= 0 && write_result(o, b, &r) != SF_EXIT_OK) code = SF_EXIT_FAILED;
     return sf_cli_signalled() ? 128 + sf_cli_signalled() : code;
 }
 

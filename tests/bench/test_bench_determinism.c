@@ -146,6 +146,15 @@ static void counters_are_sums_over_their_labels(void **state) {
         "steadfast:rollbacks_total_other 9\nsteadfast:verify_passes_total 2e1",
         &c);
     assert_true(c.there && c.v[SF_BENCH_ROLLBACKS] == 7 && c.v[SF_BENCH_VERIFY_PASSES] == 20);
+    sf_bench_counters_read("steadfast:rollbacks_total{model_name=\"} 8 \\\"}\"} 3 1700000000000\n"
+                           "steadfast:verify_passes_total 4 1700000000000\n",
+                           &c);
+    assert_true(c.v[SF_BENCH_ROLLBACKS] == 3 && c.v[SF_BENCH_VERIFY_PASSES] == 4);
+    sf_bench_counters_read("steadfast:rollbacks_total NaN\nsteadfast:verify_rows_total{a=\"\"} +Inf\n"
+                           "steadfast:verify_passes_total\nsteadfast:verify_passes_total \n7\n"
+                           "steadfast:verify_rows_total{a=\"\n",
+                           &c);
+    assert_false(c.there);
     sf_bench_counters_read("vllm:num_requests_running 1\n", &c);
     assert_false(c.there);
     sf_bench_counters_read("", &c);

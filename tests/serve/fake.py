@@ -22,10 +22,11 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding
 
 class Fake:
     """answer(call) is asked for each POST; call.body is the request, call.send and call.chunk write. Of what was seen: bodies,
-    headers, connections, and most, the answers in progress at once."""
+    headers, connections, and most, the answers in progress at once. gets(path): (status, body) of a GET, or None as if it were
+    not given; it may wait for ended."""
 
-    def __init__(self, answer, models=("fake",), certificate=None):
-        self.answer, self.models = answer, models
+    def __init__(self, answer, models=("fake",), certificate=None, port=0, gets=None):
+        self.answer, self.models, self.gets = answer, models, gets
         self.bodies, self.headers, self.connections, self.now, self.most = [], [], 0, 0, 0
         self.lock = threading.Lock()
         self.ended = threading.Event()  # for answers that wait for the test's end
@@ -53,7 +54,7 @@ class Fake:
             def handle_error(self, request, client_address):
                 pass
 
-        self.listener = Listener(("127.0.0.1", 0), Handler)
+        self.listener = Listener(("127.0.0.1", port), Handler)
         self.port = self.listener.server_address[1]
         threading.Thread(target=self.listener.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
 
@@ -64,6 +65,10 @@ class Fake:
         self.ended.set()
         self.listener.shutdown()
         self.listener.server_close()
+
+    def got(self, path):
+        found = path == "/v1/models"
+        return (200, json.dumps({"data": [{"id": m} for m in self.models]}).encode()) if found else (404, b"{}")
 
     def one(self, c):
         """Reads one request and answers it; whether the connection goes on."""
@@ -76,9 +81,8 @@ class Fake:
             headers[key.lower()] = value.strip()
         body = c.rfile.read(int(headers.get("content-length", 0)))
         if line[0] == b"GET":
-            found = line[1] == b"/v1/models"
-            text = json.dumps({"data": [{"id": m} for m in self.models]}).encode() if found else b"{}"
-            c.wfile.write(b"HTTP/1.1 %d OK\r\nContent-Length: %d\r\n\r\n%s" % (200 if found else 404, len(text), text))
+            status, text = (self.gets and self.gets(line[1].decode())) or self.got(line[1].decode())
+            c.wfile.write(b"HTTP/1.1 %d OK\r\nContent-Length: %d\r\n\r\n%s" % (status, len(text), text))
             return True
         with self.lock:
             self.bodies.append(json.loads(body))

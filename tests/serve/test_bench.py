@@ -286,6 +286,7 @@ class AgainstAFake(unittest.TestCase):
         self.fails_alike(lambda c: c.stream(DONE), "without a token")
         self.fails_alike(lambda c: c.stream(b'{"choices": [{"text": "a"}]}'), "no event came")
         self.fails_alike(lambda c: c.stream(b"data: {nonsense\n\n", DONE), "not a JSON object: {nonsense")
+        self.fails_alike(lambda c: c.stream(b"data: \x1b[2J\xc2\x9b2J\n\n", DONE), "not a JSON object:  [2J  2J")
         self.fails_alike(lambda c: c.stream(b"data: [1]\n\n", DONE), "not a JSON object: [1]")
         self.fails_alike(lambda c: c.stream(event("a"), b'data: {"error": {"message": "out of pages"}}\n\n', DONE), "out of pages")
         self.fails_alike(lambda c: c.stream(b"data: " + b"[" * 5000 + b"\n\n", DONE), "not a JSON object")
@@ -349,15 +350,36 @@ class AgainstAFake(unittest.TestCase):
                              stderr=subprocess.PIPE, env=environment())
         time.sleep(0.3)
         self.assertIsNone(p.poll())
-        f = None
         try:
-            f = Fake.__new__(Fake)
-            FakeOn(f, port)
-            out, err = p.communicate(timeout=30)
+            with Fake(good, port=port):
+                out, err = p.communicate(timeout=30)
         finally:
             p.kill()
-            f.__exit__()
         self.assertEqual((p.returncode, figure(out.decode(), "Successful requests:")), (0, 1), err)
+
+    def test_a_refusal_or_a_silent_server_ends_the_wait_for_it(self):
+        asked = []
+
+        def loading(path):
+            asked.append(path)
+            return (503, b"") if len(asked) < 3 else (404, b'{"error": "no such path"}')
+
+        ready = ("--num-prompts", 1, "--ready-check-timeout-sec")
+        with Fake(good, gets=loading) as f:  # the process would be killed for its time long before the wait's end
+            self.assertEqual(bench(f.port, *ready, 1000)[::2], (1, "steadfast: /v1/models: HTTP 404: no such path\n"))
+            self.assertEqual(len(asked), 3)
+        with Fake(good, gets=lambda path: f.ended.wait(90) and None) as f:
+            self.assertEqual(bench(f.port, *ready, 2)[::2], (1, "steadfast: /v1/models: no whole answer within 1 s\n"))
+
+    def test_silent_or_odd_counters_do_not_withhold_the_result(self):
+        def odd(path):
+            return (200, b"steadfast:rollbacks_total NaN\nsteadfast:verify_passes_total 1e308\n" * 2) if path == "/metrics" else None
+
+        with Fake(good, gets=odd) as f:
+            self.assertEqual(self.result(f.port, "--num-prompts", 1)[0]["determinism"]["server"]["rollbacks"], 0)
+        with Fake(good, gets=lambda path: path == "/metrics" and f.ended.wait(90) and None) as f:
+            r, _, _ = self.result(f.port, "--num-prompts", 1, "--timeout", 1)
+        self.assertEqual((r["completed"], "server" in r["determinism"]), (1, False))
 
     def test_a_server_without_models_needs_a_name(self):
         with Fake(good, models=()) as f:
@@ -431,6 +453,8 @@ class AgainstAFake(unittest.TestCase):
         for flags, word in ((("--endpoint", "/v1/chat"), "--endpoint"), (("--dataset-name", "x"), "--dataset-name"),
                             (("--dataset-name", "custom"), "needs --dataset-path"), (("--dataset-path", "x"), "takes no --dataset-path"),
                             (("--request-rate", "0"), "--request-rate"), (("--request-rate", "nan"), "--request-rate"),
+                            (("--request-rate", "1e-20"), "--request-rate"), (("--burstiness", "1e308"), "--burstiness"),
+                            (("--burstiness", "1e-9"), "--burstiness"),
                             (("--deterministic-ratio", "1.5"), "0..1"), (("--random-range-ratio", "1"), "--random-range-ratio"),
                             (("--extra-body", "[1]"), "--extra-body"), (("--extra-body", "{"), "--extra-body"),
                             (("--metric-percentiles", "50,x"), "--metric-percentiles"), (("--metric-percentiles", "101"), "--metric-percentiles"),
@@ -443,23 +467,6 @@ class AgainstAFake(unittest.TestCase):
             code, out, err = bench(1, *flags, small=False)
             self.assertEqual((code, out), (1 if "--output" in flags else 2, ""), err)
             self.assertIn(word, err)
-
-
-def FakeOn(fake, port):
-    """A fake that listens on a given port."""
-    import socketserver
-
-    kept = socketserver.ThreadingTCPServer.server_bind
-
-    def bind(listener):
-        listener.server_address = ("127.0.0.1", port)
-        kept(listener)
-
-    socketserver.ThreadingTCPServer.server_bind = bind
-    try:
-        fake.__init__(good)
-    finally:
-        socketserver.ThreadingTCPServer.server_bind = kept
 
 
 class AgainstOurOwn(unittest.TestCase):
