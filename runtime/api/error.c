@@ -19,7 +19,12 @@ sf_code sf_api_fail(sf_api_error *e, const char *param, const char *reason, cons
 }
 
 sf_code sf_api_nomem(sf_api_error *e) {
-    if (e) *e = (sf_api_error){SF_NOMEM, 500, "server_error", "out_of_memory", "", "out of memory", 0, 0};
+    if (e)
+        *e = (sf_api_error){.code = SF_NOMEM,
+                            .status = 500,
+                            .type = "server_error",
+                            .reason = "out_of_memory",
+                            .message = "out of memory"};
     return SF_NOMEM;
 }
 

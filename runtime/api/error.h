@@ -5,6 +5,7 @@
 #include "base/err.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 
 typedef struct sf_api_error {
     sf_code code;
@@ -15,6 +16,7 @@ typedef struct sf_api_error {
     char message[480];   /* what was found, what was expected */
     int n_prompt_tokens; /* with n_ctx, when a prompt does not fit the context; otherwise 0 */
     int n_ctx;
+    bool at_least; /* n_prompt_tokens was not counted to the end */
 } sf_api_error;
 
 /* Fills e (may be NULL) as a fault of the request's field `param` (NULL: none) and returns SF_INVALID. */

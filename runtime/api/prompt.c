@@ -43,6 +43,7 @@ static sf_code check_length(const sf_api_model *m, const sf_api_request *r, size
     if (err) {
         err->n_prompt_tokens = n > INT32_MAX ? INT32_MAX : (int)n;
         err->n_ctx = m->max_context;
+        err->at_least = at_least;
     }
     return rc;
 }

@@ -129,12 +129,12 @@ static json_t *tokens_json(const sf_server *s, const sf_ids *ids, bool with_piec
 
 /* The HTTP thread does it, and serves nobody else meanwhile. */
 static sf_code fail_uncounted(const sf_server *s, const sf_api_model *m, sf_api_error *err) {
-    const int n = err->n_prompt_tokens;
-    const sf_code rc =
-        sf_api_fail(err, "prompt", "context_length_exceeded",
-                    "prompt has at least %d tokens, expected at most %d: %d times the context of %d", n,
-                    m->max_context, COUNTED_CONTEXTS, s->model->max_context);
-    err->n_prompt_tokens = n;
+    const sf_api_error e = *err;
+    const sf_code rc = sf_api_fail(err, e.param, "context_length_exceeded",
+                                   "%s has %s%d tokens, expected at most %d: %d times the context of %d",
+                                   e.param, e.at_least ? "at least " : "", e.n_prompt_tokens, m->max_context,
+                                   COUNTED_CONTEXTS, s->model->max_context);
+    err->n_prompt_tokens = e.n_prompt_tokens;
     err->n_ctx = s->model->max_context;
     return rc;
 }
@@ -153,6 +153,7 @@ void sf_handle_tokenize(sf_server *s, struct evhttp_request *req) {
     const bool pieces = json_is_true(json_object_get(body, "with_pieces"));
     const unsigned kind = json_object_get(body, "messages") ? SF_API_CHAT : SF_API_COMPLETION;
     sf_code rc = sf_api_request_read(&m, kind, body, &r, &err);
+    r.params.max_tokens = 0; /* none is to come after them */
     if (rc == SF_OK) rc = sf_api_request_prompts(&m, &r, &err);
     if (rc != SF_OK && err.n_ctx > 0) rc = fail_uncounted(s, &m, &err);
     if (rc == SF_OK && r.n_prompts != 1)

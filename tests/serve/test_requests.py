@@ -89,6 +89,11 @@ class Requests(Shared):
             self.assertIn(expected, e["message"])
             self.assertEqual(e["n_ctx"], 512)
             self.assertGreater(e["n_prompt_tokens"], 4096)
+        e = self.refused(400, {"messages": [{"role": "user", "content": "word " * 200000}]}, "/tokenize", "messages")
+        self.assertRegex(e["message"], "^messages has at least [0-9]+ tokens, expected at most 4096: ")
+        self.assertEqual(self.s.post("/tokenize", {"prompt": [5] * 4096})[1]["count"], 4096)
+        e = self.refused(400, {"prompt": [5] * 4097}, "/tokenize", "prompt")
+        self.assertTrue(e["message"].startswith("prompt has 4097 tokens, expected at most 4096: "), e)
         self.assertGreater(self.s.post("/tokenize", {"prompt": "word " * 2000})[1]["count"], 1999)
         self.assertEqual(self.s.ask("POST", "/v1/completions", b" " * (5 << 20))[0], 413)
 
