@@ -76,9 +76,13 @@ class Server:
                 pass
             return got
 
-    def metric(self, name):
-        text = self.ask("GET", "/metrics")[2].decode()
-        return sum(float(v) for v in re.findall(rf"^steadfast:{name}\{{[^}}]*\}} (\S+)$", text, re.M))
+    def metric(self, name, label=""):
+        """The sum over the label sets that hold label."""
+        status, _, text = self.ask("GET", "/metrics")
+        found = re.findall(rf"^steadfast:{name}\{{[^}}]*{label}[^}}]*\}} (\S+)$", text.decode(), re.M)
+        if status != 200 or not found:
+            raise RuntimeError(f"no metric {name} {label}: {status}")
+        return sum(map(float, found))
 
     def settle(self, seconds=20):
         """Waits until nothing runs or waits."""

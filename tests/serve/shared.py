@@ -2,7 +2,10 @@
 
 usage of each: test_X.py BINARY WEIGHTS [unittest arguments]"""
 
+import json
+import socket
 import sys
+import time
 import unittest
 
 from server import Server
@@ -35,6 +38,22 @@ class Shared(unittest.TestCase):
         self.assertEqual(self.s.metric("kv_cache_usage_perc"), 0)
         self.assertEqual(self.s.ask("GET", "/health")[0], 200)
         self.assertEqual(self.s.complete(**PROBE)["determinism"]["digest"], self.digest)
+
+    def open(self, **body):
+        """A connection over which a stream has been asked for."""
+        data = json.dumps({**LONG, "stream": True, **body}).encode()
+        c = socket.create_connection(("127.0.0.1", self.s.port), timeout=60)
+        c.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (len(data), data))
+        return c
+
+    def aborted(self):
+        return self.s.metric("request_success_total", 'finished_reason="abort"')
+
+    def wait_for(self, what, true):
+        end = time.monotonic() + 60
+        while not true():
+            self.assertLess(time.monotonic(), end, what)
+            time.sleep(0.01)
 
     def refused(self, status, body, path="/v1/completions", param=None):
         got, answer = self.s.post(path, body)

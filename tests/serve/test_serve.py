@@ -186,6 +186,15 @@ class Audits(Shared):
 
 
 class Slow(Shared):
+    flags = (*SMALL, "--prefill-chunk", 16)
+
+    def test_a_client_that_leaves_in_the_middle_of_its_prompt_is_aborted_there(self):
+        before, aborted = self.s.metric("prompt_tokens_total"), self.aborted()
+        with self.open(prompt=[7] + [5] * 490, max_tokens=9, is_deterministic=True):
+            self.wait_for("no row of the prompt", lambda: self.s.metric("prompt_tokens_total") > before)
+        self.wait_for("it goes on", lambda: self.aborted() > aborted)
+        self.assertLess(self.s.metric("prompt_tokens_total") - before, 491)
+
     def test_a_client_that_does_not_read_holds_up_nobody(self):
         body = json.dumps({**LONG, "max_tokens": 500, "stream": True, "logprobs": 20, "n": 8}).encode()
         with socket.create_connection(("127.0.0.1", self.s.port)) as c:
