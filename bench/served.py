@@ -117,10 +117,16 @@ class Served:
 
     def kill(self):
         """SIGKILL while it works."""
+        flags = [str(f) for f in ["--max-num-seqs", 8, *self.flags, *self.kept[0]]]
+        busy = min(8, *(int(flags[i + 1]) for i, f in enumerate(flags) if f == "--max-num-seqs"))
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             for _ in range(8):
                 pool.submit(self.ask, dict(prompt="The", max_tokens=500, ignore_eos=True, stream=True, is_deterministic=True, return_token_ids=True))
-            while self.server.metric("num_requests_running") < 8:
+            end = time.monotonic() + 120
+            while self.server.metric("num_requests_running") < busy:
+                if time.monotonic() > end:
+                    self.server.stop(signal.SIGKILL)
+                    raise sf.RunFailed(f"fewer than {busy} requests run after two minutes")
                 time.sleep(0.01)
             self.server.stop(signal.SIGKILL)
         self.server = None
