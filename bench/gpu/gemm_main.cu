@@ -48,6 +48,10 @@ int main(int argc, char **argv) {
         gemm_shapes_compile(llama_8b());
         return 0;
     }
+    if (!std::strcmp(verb, "between-compile")) {
+        gemm_between_compile(llama_8b());
+        return 0;
+    }
     cudaDeviceProp gpu;
     CUDA_OK(cudaGetDeviceProperties(&gpu, 0));
     int failures = 0;
@@ -58,5 +62,6 @@ int main(int argc, char **argv) {
     if (!std::strcmp(verb, "sweep"))
         for (const gemm_model *m : {&smollm2_135m(), &llama_8b()}) gemm_sweep(*m);
     if (!std::strcmp(verb, "shapes")) gemm_shapes(llama_8b());
+    if (!std::strcmp(verb, "between")) gemm_between(llama_8b());
     return failures != 0;
 }

@@ -50,7 +50,8 @@ gemm_kernel wide_kernel(const gemm_op &op, int features, int rows, int cluster) 
 gemm_kernel gemm_pick(const gemm_op &op, int rows) {
     if (rows <= 8) return mma_kernel(op, 8);
     if (rows <= 16) return mma_kernel(op, 16);
-    if (rows <= 512) return wgmma_kernel(op, rows <= 64 ? 64 : rows <= 128 ? 128 : rows <= 256 ? 256 : 512, "chosen");
+    for (int bucket : {64, 128, 256, 512, 768})
+        if (rows <= bucket) return wgmma_kernel(op, bucket, "chosen");
     return wide_kernel(op, 0, 256, 2);
 }
 

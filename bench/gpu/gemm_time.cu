@@ -95,6 +95,16 @@ void gemm_time(const gemm_model &m, std::string *json) {
 }
 
 static const int SHAPE_ROWS[] = {128, 256, 512, 4096};
+/* Of a model's layers: passes that are no whole number of large tiles. */
+static const int BETWEEN_ROWS[] = {300, 384, 540, 640, 700, 768, 900, 1024, 1300, 1500, 2048, 3000};
+
+/* Beside the picked one. */
+static std::vector<gemm_kernel> between(const gemm_op &op, int rows) {
+    std::vector<gemm_kernel> all = {wide_kernel(op, 0, 256, 2)};
+    for (int most : {512, 768})
+        if (most > 512 || rows <= most) all.push_back(wgmma_kernel(op, most, "chosen"));
+    return all;
+}
 
 static std::vector<gemm_kernel> shapes(const gemm_op &op, int rows) {
     std::vector<gemm_kernel> all;
@@ -121,11 +131,19 @@ void gemm_shapes_compile(const gemm_model &m) {
                 kernel_prepare(g.name, g.prelude);
 }
 
+void gemm_between_compile(const gemm_model &m) {
+    for (const gemm_op &op : m.layer)
+        for (int rows : {512, 513}) {
+            kernel_prepare(gemm_pick(op, rows).name, gemm_pick(op, rows).prelude);
+            for (const gemm_kernel &g : between(op, rows)) kernel_prepare(g.name, g.prelude);
+        }
+}
+
 /* A GPU at its power limit is slower after heavy work: all shapes take turns, and the order turns too. */
-static std::vector<double> take_turns(const std::vector<std::unique_ptr<timed_graph>> &all, int rows) {
+static std::vector<double> take_turns(const std::vector<std::unique_ptr<timed_graph>> &all, int rows, int turns) {
     std::vector<std::vector<double>> us(all.size());
     std::vector<double> medians;
-    for (int turn = 0; turn < 12; turn++)
+    for (int turn = 0; turn < turns; turn++)
         for (size_t i = 0; i < all.size(); i++) {
             const size_t at = turn % 2 ? all.size() - 1 - i : i;
             us[at].push_back(all[at]->us(rows > 512 ? 1 : 4));
@@ -134,26 +152,32 @@ static std::vector<double> take_turns(const std::vector<std::unique_ptr<timed_gr
     return medians;
 }
 
+/* One line: the picked kernel, cuBLASLt and the fastest of the others. */
+static void time_in_turn(timed_model &t, size_t op, int rows, std::vector<gemm_kernel> kernels, int turns, size_t shown) {
+    const lt_gemm theirs(t.lt, t.ops[op], rows, t.SPACE);
+    kernels.insert(kernels.begin(), gemm_pick(t.ops[op], rows));
+    std::vector<std::unique_ptr<timed_graph>> graphs;
+    for (const gemm_kernel &g : kernels) graphs.emplace_back(new timed_graph(t.ours(op, g, rows)));
+    graphs.emplace_back(new timed_graph(t.theirs(theirs, op)));
+    std::vector<double> us = take_turns(graphs, rows, turns);
+    for (double &u : us) u /= (double)t.weights[op].size();
+    std::printf("%-8s rows %4d  cuBLASLt %.1f  %s %.1f:", t.ops[op].name, rows, us.back(), kernels[0].label.c_str(), us[0]);
+    std::vector<std::pair<double, std::string>> tried;
+    for (size_t j = 1; j < kernels.size(); j++) tried.emplace_back(us[j], kernels[j].label);
+    std::sort(tried.begin(), tried.end());
+    for (size_t j = 0; j < tried.size() && j < shown; j++) std::printf(" %s %.1f;", tried[j].second.c_str(), tried[j].first);
+    std::printf("\n");
+    std::fflush(stdout);
+}
+
 void gemm_shapes(const gemm_model &m) {
     timed_model t(m);
     for (size_t i = 0; i < t.ops.size(); i++)
-        for (int rows : SHAPE_ROWS) {
-            const lt_gemm theirs(t.lt, t.ops[i], rows, t.SPACE);
-            std::vector<gemm_kernel> kernels = shapes(t.ops[i], rows);
-            kernels.insert(kernels.begin(), gemm_pick(t.ops[i], rows));
-            std::vector<std::unique_ptr<timed_graph>> graphs;
-            for (const gemm_kernel &g : kernels) graphs.emplace_back(new timed_graph(t.ours(i, g, rows)));
-            graphs.emplace_back(new timed_graph(t.theirs(theirs, i)));
-            std::vector<double> us = take_turns(graphs, rows);
-            for (double &u : us) u /= (double)t.weights[i].size();
-            std::printf("%-8s rows %4d  cuBLASLt %.1f  %s %.1f:", t.ops[i].name, rows, us.back(),
-                        kernels[0].label.c_str(), us[0]);
-            std::vector<std::pair<double, std::string>> tried;
-            for (size_t j = 1; j < kernels.size(); j++) tried.emplace_back(us[j], kernels[j].label);
-            std::sort(tried.begin(), tried.end());
-            for (size_t j = 0; j < tried.size() && j < 7; j++)
-                std::printf(" %s %.1f;", tried[j].second.c_str(), tried[j].first);
-            std::printf("\n");
-            std::fflush(stdout);
-        }
+        for (int rows : SHAPE_ROWS) time_in_turn(t, i, rows, shapes(t.ops[i], rows), 12, 7);
+}
+
+void gemm_between(const gemm_model &m) {
+    timed_model t(m);
+    for (size_t i = 0; i < m.layer.size(); i++)
+        for (int rows : BETWEEN_ROWS) time_in_turn(t, i, rows, between(t.ops[i], rows), 8, 7);
 }

@@ -2,7 +2,7 @@
 //@ op gemm
 //@ backend cuda
 //@ class both
-//@ rows 17..512
+//@ rows 17..768
 //@ name r${ROWS}t${T}
 //@ order: k ascending from 0 in steps of 16 (wgmma k16), one fp32 accumulator per output, no split
 //@ param N          int = 6144 in 1..1048576 from op.n
@@ -14,7 +14,7 @@
 //@ param OUT_BF16   int = 0 in 0..1
 //@ param WEIGHT     enum bf16 = bf16
 //@ param T          int = 3 in 1..8 from op.tile           # tiles of 16 features in a group: the weight's packing
-//@ param ROWS       int = 64 in 64..512 from bucket.rows   # 64, 128, 256 or 512
+//@ param ROWS       int = 64 in 64..768 from bucket.rows   # 64, 128, 256, 512 or more
 //@ param PAIR       enum chosen|none|rows|weights = chosen # what two CTAs share
 //@ param FEATURES   int = 0 in 0..192                      # of a CTA at a time: whole groups; 0, here and below: chosen here
 //@ param ROW_BLOCKS int = 0 in 0..2                        # shares of the rows, each a pair's that shares weights
@@ -31,6 +31,7 @@ enum { PAIR_chosen, PAIR_none, PAIR_rows, PAIR_weights, PAIR = PAIR_chosen };
 //@ end
 #include "snippets/gemm_out.cuh"
 #include "snippets/gemm_pair_ring.cuh"
+#include "snippets/matrix_step_rows.cuh"
 
 using format = weight_bf16;
 using shape = weight_shape<format, N, K, T>;
@@ -49,8 +50,12 @@ constexpr bool fits_twice(int features) {
 }
 constexpr int SPREAD = fits_twice(64) ? 64 : fits_twice(128) ? (K > 8192 ? 0 : 128) : fits_twice(192) ? 192 : 0;
 constexpr bool SPREADS = PAIR == PAIR_chosen && ROWS == 512 && FEATURES + ROW_BLOCKS == 0 && SPREAD > 0;
-constexpr int BLOCKS = SPREADS ? 2 : ROW_BLOCKS ? ROW_BLOCKS : 1, OF_CTA = SPREADS ? SPREAD : FEATURES;
-constexpr int OWN_ROWS = SHARING == SHARE_WEIGHTS ? ROWS / 2 / BLOCKS : ROWS, SUMS = OWN_ROWS / 2;
+/* More rows: as many pairs for the same 8 or, where groups don't fit, up to 12 tiles as the pass asks for. */
+constexpr bool MANY = ROWS > 512;
+constexpr int MANY_TILES = T % 3 == 0 || T == 5 ? 12 / T * T : 8 / T * T;
+constexpr int BLOCKS = SPREADS ? 2 : ROW_BLOCKS ? ROW_BLOCKS : MANY ? 16 : 1;
+constexpr int OF_CTA = SPREADS ? SPREAD : FEATURES ? FEATURES : MANY ? MANY_TILES * 16 : 0;
+constexpr int OWN_ROWS = MANY ? (OF_CTA > 128 ? 128 : 192) : SHARING == SHARE_WEIGHTS ? ROWS / 2 / BLOCKS : ROWS;
 constexpr int UNIT = OF_CTA ? OF_CTA / 16 / T : SHARING == SHARE_WEIGHTS && 4 % T == 0 ? 4 / T : 1; /* groups */
 /* A warpgroup takes four tiles, one a warp; a warp without one repeats the last and writes nothing. */
 constexpr int TILES = UNIT * T, WARPS = (TILES + 3) / 4 * 4;
@@ -65,6 +70,11 @@ static_assert(WEIGHT == WEIGHT_bf16 && !(HAS_BIAS && EPILOGUE == EPILOGUE_swiglu
 constexpr int STEPS = ring::R_BLOCKS * 4, BATCHES = shape::BLOCKS * 4 / STEPS;
 constexpr int W_BATCHES = ring::W_BLOCKS * 4 / STEPS; /* batches of a weight stage */
 constexpr gemm_kind KIND = gemm_kind_of(EPILOGUE == EPILOGUE_add, EPILOGUE == EPILOGUE_swiglu, OUT_BF16 != 0);
+/* Rows of a CTA that a pass may have: those that leave the fewest idle. */
+constexpr int SIZES = MANY ? 3 : 1;
+constexpr int size_of(int i) {
+    return OWN_ROWS - 32 * i;
+}
 using output = gemm_out<N, KIND, HAS_BIAS != 0>;
 
 extern "C" __device__ const sf_cuda_launch KERNEL_LAUNCH = {
@@ -96,7 +106,7 @@ __device__ __forceinline__ uint4 load_step(unsigned weights, int step, int lane)
 
 /* Queues a batch; meanwhile fills `next` with the weights of two batches on: between the wgmmas, each of which holds its
  * warp until the one before it has started. */
-template <bool MORE>
+template <bool MORE, int SUMS>
 __device__ __forceinline__ void batch(const ring &r, cursor &p, float (&d)[SUMS], const uint4 (&a)[STEPS],
                                       uint4 (&next)[STEPS], int tile, int lane) {
     const unsigned weights = MORE ? await_weights(r, p, tile) : 0;
@@ -129,6 +139,7 @@ __device__ __forceinline__ void load_batch(const ring &r, cursor &p, uint4 (&a)[
 }
 
 /* All k of a unit. */
+template <int SUMS>
 __device__ __forceinline__ void multiply(const ring &r, cursor &p, float (&d)[SUMS], int tile, int lane) {
     constexpr int LOADING = BATCHES - 2, FIRST = LOADING % 3, MAIN = LOADING - FIRST;
     static_assert(BATCHES >= 3, "k is too short");
@@ -152,26 +163,43 @@ __device__ __forceinline__ void multiply(const ring &r, cursor &p, float (&d)[SU
     p.held = false;
 }
 
-__device__ __forceinline__ void consume(const ring &r, const output &out) {
+template <int USED> __device__ __forceinline__ void consume(const ring &r, const output &out) {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, tile = warp < TILES ? warp : TILES - 1;
     cursor p;
-    for (int at = r.first(); at < ring::PIECES; at += r.step()) {
-        float d[SUMS];
+    for (int at = r.first(); at < r.pieces(); at += r.step()) {
+        float d[USED / 2];
 #pragma unroll
-        for (int i = 0; i < SUMS; i++) d[i] = 0.0f;
+        for (int i = 0; i < USED / 2; i++) d[i] = 0.0f;
         multiply(r, p, d, tile, lane);
         if (warp >= TILES || !r.owned(at, tile / T)) continue;
         const int global = r.group(at, tile / T) * T + tile % T, row = r.first_row(at) + lane % 4 * 2;
         const float2 bias = out.biases(global, lane);
-        constexpr int AT_ONCE = OWN_ROWS < 64 ? OWN_ROWS / 8 : 8;
 #pragma unroll
-        for (int j = 0; j < OWN_ROWS / 8; j += AT_ONCE) {
+        for (int j = 0; j < USED / 8; j += 8) {
 #pragma unroll
-            for (int i = j; i < j + AT_ONCE; i++) out.take(d + i * 4, bias);
+            for (int i = j; i < j + 8 && i < USED / 8; i++) out.take(d + i * 4, bias);
 #pragma unroll
-            for (int i = j; i < j + AT_ONCE; i++) out.put(d + i * 4, global, lane, i * 8 + row);
+            for (int i = j; i < j + 8 && i < USED / 8; i++) out.put(d + i * 4, global, lane, i * 8 + row);
         }
     }
+}
+
+/* The size whose pieces, by turns, take least: one costs a little beside its rows. The largest of equals. */
+template <int I = 0> __device__ __forceinline__ void choose_size(ring &r, int rows, int least = 1 << 30) {
+    constexpr int PAIRS = ring::grid(SMS) / 2, SIZE = size_of(I), BESIDE = 16;
+    const int blocks = (rows + 2 * SIZE - 1) / (2 * SIZE);
+    const int cost = (ring::UNITS * blocks + PAIRS - 1) / PAIRS * (SIZE + BESIDE);
+    if (cost < least) {
+        least = cost;
+        r.used = SIZE;
+        r.row_blocks = blocks;
+    }
+    if constexpr (I + 1 < SIZES) choose_size<I + 1>(r, rows, least);
+}
+
+template <int I = 0> __device__ __forceinline__ void consume_size(const ring &r, const output &out) {
+    if (SIZES == 1 || r.used == size_of(I)) consume<size_of(I)>(r, out);
+    else if constexpr (I + 1 < SIZES) consume_size<I + 1>(r, out);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) KERNEL_NAME(sf_cuda_args a) {
@@ -179,6 +207,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) KERNEL_NAME(sf_cuda_arg
     ring r;
     r.init(shared);
     pass_release();
+    if constexpr (SIZES > 1) choose_size(r, LOGIT_ROWS ? a.block->n_logits : a.block->rows);
     if (threadIdx.x >= WARPS * 32) {
         if constexpr (REGISTERS > 0) registers_lower<32>();
         if (threadIdx.x == WARPS * 32) r.stream_weights((const char *)a.weight);
@@ -190,7 +219,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) KERNEL_NAME(sf_cuda_arg
         if constexpr (REGISTERS > 0) registers_raise<REGISTERS>();
         pass_wait();
         const int rows = LOGIT_ROWS ? a.block->n_logits : a.block->rows;
-        consume(r, output{a.out, a.bias, rows < ROWS ? rows : ROWS});
+        consume_size(r, output{a.out, a.bias, MANY || rows < ROWS ? rows : ROWS});
     }
     __syncwarp();
     if (ring::CLUSTER > 1) cluster_sync(); /* a neighbour may still write into this CTA's shared memory */

@@ -2,7 +2,7 @@
 //@ op gemm
 //@ backend cuda
 //@ class both
-//@ rows 513..
+//@ rows 769..
 //@ name w${ROWS}
 //@ order: k ascending from 0 in steps of 16 (wgmma k16), one fp32 accumulator per output, no split
 //@ param N          int = 6144 in 1..1048576 from op.n

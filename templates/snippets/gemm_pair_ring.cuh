@@ -4,10 +4,9 @@
 #ifndef SF_SNIPPETS_GEMM_PAIR_RING_CUH
 #define SF_SNIPPETS_GEMM_PAIR_RING_CUH
 
-#include "device/cuda/tensor_maps.h"
 #include "snippets/block.cuh"
 #include "snippets/gemm_weight.cuh"
-#include "snippets/hopper.cuh"
+#include "snippets/tensor_rows.cuh"
 
 /* What a pair shares: with the activations each CTA has features of its own, with the weights rows of its own. */
 enum gemm_sharing { SHARE_NOTHING, SHARE_ROWS, SHARE_WEIGHTS };
@@ -18,12 +17,12 @@ constexpr int even_share(int pieces, int blocks) {
     return (pieces + turns - 1) / turns;
 }
 
-/* UNIT: groups of tiles a CTA takes at a time. ROWS: of a CTA. WARPS: consumers. ROW_BLOCKS: pairs that have the same
- * features and rows of their own, where pairs share weights. */
+/* UNIT: groups of tiles a CTA takes at a time. ROWS: of a CTA at most. WARPS: consumers. ROW_BLOCKS: pairs that have the same
+ * features and rows of their own, where pairs share weights; the pass's rows may ask for fewer or more. */
 template <class SHAPE, int UNIT, int ROWS, int WARPS, gemm_sharing SHARING, int ROW_BLOCKS> struct gemm_pair_ring {
     static constexpr int CLUSTER = SHARING == SHARE_NOTHING ? 1 : 2;
     static constexpr int W_SHARERS = SHARING == SHARE_WEIGHTS ? 2 : 1, R_SHARERS = SHARING == SHARE_ROWS ? 2 : 1;
-    static constexpr int UNITS = (SHAPE::GROUPS + UNIT - 1) / UNIT, PIECES = UNITS * ROW_BLOCKS;
+    static constexpr int UNITS = (SHAPE::GROUPS + UNIT - 1) / UNIT;
     /* k blocks of a weight stage: as many as divide all and make at most 16 KiB */
     static constexpr int weight_blocks() {
         int best = 1;
@@ -43,16 +42,18 @@ template <class SHAPE, int UNIT, int ROWS, int WARPS, gemm_sharing SHARING, int 
     static constexpr int W_FIT = (SPACE - R_STAGES * R_STAGE) / W_STAGE, W_STAGES = W_FIT > 32 ? 32 : W_FIT;
     static constexpr int BARRIERS = R_STAGES * R_STAGE + W_STAGES * W_STAGE;
     static constexpr int SHARED = 1024 + BARRIERS + 16 * (W_STAGES + R_STAGES);
-    static constexpr int BOX_ROWS = ROWS / R_SHARERS, MAP = sf_cuda_map_at(BOX_ROWS);
+    static constexpr int BOX_ROWS = ROWS / R_SHARERS;
     static_assert(W_STAGES >= 2 && SHARED <= 232448, "the rings do not fit");
     static_assert(BOX_ROWS % 8 == 0 && BOX_ROWS <= 256, "a box is whole swizzle groups");
     static_assert(W_SHARERS == 2 || ROW_BLOCKS == 1, "one pair has all rows");
 
-    unsigned base; /* rows, weights, barriers */
+    unsigned base;   /* rows, weights, barriers */
+    /* where pairs share weights, the pass may have fewer rows of a CTA, and others of these */
+    int used = ROWS, row_blocks = ROW_BLOCKS;
 
     /* Blocks of a launch. */
     static constexpr int grid(int sms) {
-        if (SHARING == SHARE_WEIGHTS) return 2 * even_share(PIECES, sms / 2);
+        if (SHARING == SHARE_WEIGHTS) return 2 * even_share(UNITS * ROW_BLOCKS, sms / 2);
         return (even_share(UNITS, sms / CLUSTER * CLUSTER) + CLUSTER - 1) / CLUSTER * CLUSTER;
     }
 
@@ -67,8 +68,8 @@ template <class SHAPE, int UNIT, int ROWS, int WARPS, gemm_sharing SHARING, int 
 
     static __device__ __forceinline__ int rank() { return CLUSTER > 1 ? (int)cluster_rank() : 0; }
     /* The first of the pass's rows that this CTA has of a piece. */
-    static __device__ __forceinline__ int first_row(int at) {
-        return SHARING == SHARE_WEIGHTS ? (at % ROW_BLOCKS * 2 + rank()) * ROWS : 0;
+    __device__ __forceinline__ int first_row(int at) const {
+        return SHARING == SHARE_WEIGHTS ? (at % row_blocks * 2 + rank()) * used : 0;
     }
     /* All threads; the barriers are ready when it returns. */
     __device__ __forceinline__ void init(const void *shared) {
@@ -89,11 +90,12 @@ template <class SHAPE, int UNIT, int ROWS, int WARPS, gemm_sharing SHARING, int 
     }
     /* Pieces in turn, units times row blocks; a pair that shares weights has the same. Its partner's may be past the
      * last: it takes part. */
+    __device__ __forceinline__ int pieces() const { return UNITS * row_blocks; }
     __device__ __forceinline__ int first() const { return (int)blockIdx.x / CLUSTER * R_SHARERS; }
     __device__ __forceinline__ int step() const { return (int)gridDim.x / W_SHARERS; }
     /* Group u of the piece's unit; past the last it is the last again, and not owned. */
     __device__ __forceinline__ int group_past(int at, int u) const {
-        return (SHARING == SHARE_ROWS ? at + rank() : at / ROW_BLOCKS) * UNIT + u;
+        return (SHARING == SHARE_ROWS ? at + rank() : at / row_blocks) * UNIT + u;
     }
     __device__ __forceinline__ int group(int at, int u) const {
         const int g = group_past(at, u);
@@ -106,7 +108,7 @@ template <class SHAPE, int UNIT, int ROWS, int WARPS, gemm_sharing SHARING, int 
         const unsigned long long policy = policy_evict_first();
         ring_place<W_STAGES> p;
         int filled = 0;
-        for (int at = first(); at < PIECES; at += step())
+        for (int at = first(); at < pieces(); at += step())
             for (int c = 0; c < SHAPE::BLOCKS / W_BLOCKS; c++, p.next(), filled++) {
                 if (filled >= W_STAGES) mbar_wait(w_empty(p.stage), p.turn ^ 1);
                 mbar_expect(w_full(p.stage), W_STAGE);
@@ -115,16 +117,14 @@ template <class SHAPE, int UNIT, int ROWS, int WARPS, gemm_sharing SHARING, int 
     }
     /* One thread, after wait_for_previous. maps: device/cuda/tensor_maps.h. */
     __device__ void stream_rows(const char *maps) const {
-        const char *map = maps + MAP;
-        tensor_map_acquire(map);
-        fence_async();
+        tensor_rows_acquire(maps, used / R_SHARERS);
         ring_place<R_STAGES> p;
         int filled = 0;
-        for (int at = first(); at < PIECES; at += step())
+        for (int at = first(); at < pieces(); at += step())
             for (int b = 0; b < SHAPE::BLOCKS; b += R_BLOCKS, p.next(), filled++) {
                 if (filled >= R_STAGES) mbar_wait(r_empty(p.stage), p.turn ^ 1);
-                mbar_expect(r_full(p.stage), R_STAGE);
-                for (int i = 0; i < R_BLOCKS; i++) load_block(map, at, p.stage, i, b + i);
+                mbar_expect(r_full(p.stage), R_BLOCKS * used * 128);
+                for (int i = 0; i < R_BLOCKS; i++) load_block(maps, at, p.stage, i, b + i);
             }
     }
     /* All lanes of a consumer warp: a stage to every CTA that loads into it. */
@@ -154,10 +154,10 @@ template <class SHAPE, int UNIT, int ROWS, int WARPS, gemm_sharing SHARING, int 
             else bulk_stream_to(to, source, BYTES, w_full(stage), policy, 3);
         }
     }
-    __device__ __forceinline__ void load_block(const char *map, int at, int stage, int i, int block) const {
-        const unsigned to = rows(stage) + i * ROWS * 128;
-        if (R_SHARERS == 1) tensor_load(to, map, block * 64, first_row(at), r_full(stage));
-        else tensor_load_to(to + rank() * BOX_ROWS * 128, map, block * 64, rank() * BOX_ROWS, r_full(stage), 3);
+    __device__ __forceinline__ void load_block(const char *maps, int at, int stage, int i, int block) const {
+        const int skip = R_SHARERS == 1 ? 0 : rank() * BOX_ROWS;
+        tensor_load_rows<R_SHARERS>(rows(stage) + (i * ROWS + skip) * 128, maps, block * 64, first_row(at) + skip,
+                                    used / R_SHARERS, r_full(stage));
     }
 };
 
