@@ -11,7 +11,7 @@ void gemm_time(const gemm_model &m, std::string *json);
 void gemm_shapes(const gemm_model &m);
 /* Compiles what it runs; needs no GPU. */
 void gemm_shapes_compile(const gemm_model &m);
-/* The picked kernels of a layer, those for fewer and for more rows and cuBLASLt in turn, at 300 to 3000 rows. */
+/* The picked kernels of a layer, their neighbours and cuBLASLt in turn, at 300 to 3000 rows. */
 void gemm_between(const gemm_model &m);
 void gemm_between_compile(const gemm_model &m);
 
