@@ -18,7 +18,7 @@ class Browser:
     def __init__(self, width=1200, height=1000, dark=False):
         import websocket
 
-        self.folder = tempfile.TemporaryDirectory()
+        self.folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)  # its helpers may outlive it by a moment
         flags = ["--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0", "--remote-allow-origins=*",
                  f"--window-size={width},{height}", "--user-data-dir=" + self.folder.name, "about:blank"]
         self.process = subprocess.Popen([find(), *flags], stderr=subprocess.PIPE, text=True)
