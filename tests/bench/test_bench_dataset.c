@@ -19,8 +19,8 @@ static const sf_bench_dataset_config drawn = {.source = SF_BENCH_RANDOM,
 
 /* A file with this text; the caller unlinks it. */
 static const char *file_of(const char *text) {
-    static char path[] = "/tmp/sf_bench_XXXXXX";
-    strcpy(path + sizeof path - 7, "XXXXXX");
+    static char path[32];
+    snprintf(path, sizeof path, "/tmp/sf_bench_XXXXXX");
     const int fd = mkstemp(path);
     assert_true(fd >= 0);
     assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
