@@ -187,12 +187,19 @@ static bool is_closing(const sf_request *r) {
     return !sf_request_done(r);
 }
 
+/* The prompt's log-probabilities are still being written. An echo tells them with the first news of every
+ * choice, and a choice of no tokens has its only news at once. */
+static bool lacks_prompt(const sf_request *r) {
+    return sf_request_params(r)->prompt_logprobs >= 0 && !sf_request_prompt_logprobs(r) &&
+           !sf_request_done(r);
+}
+
 /* Returns whether the job has ended. Locked. */
 static bool note_job(sf_driver *d, sf_job *j, double now) {
     bool news = false;
     const bool done = sf_request_done(j->req);
     if (is_closing(j->req)) return false; /* its last news come with its end */
-    for (int i = 0; i < sf_request_params(j->req)->n; i++)
+    for (int i = 0; i < sf_request_params(j->req)->n && !lacks_prompt(j->req); i++)
         news = note_choice(j, i) || news;
     if (news || j->admitted_s == 0) note_times(j, now);
     sf_request_stats_get(j->req, &j->stats);

@@ -195,6 +195,15 @@ class Slow(Shared):
         self.wait_for("it goes on", lambda: self.aborted() > aborted)
         self.assertLess(self.s.metric("prompt_tokens_total") - before, 491)
 
+    def test_every_choice_of_a_streamed_echo_has_the_log_probabilities_of_the_whole(self):
+        ask = {"prompt": "The sea " * 20, "n": 3, "max_tokens": 0, "echo": True, "logprobs": 1}
+        whole = self.s.complete(**ask)["choices"]
+        parts = [c for e in self.s.events("/v1/completions", ask)[:-1] for c in json.loads(e)["choices"]]
+        self.assertEqual(sorted(c["index"] for c in parts), [0, 1, 2])
+        for c in parts:
+            self.assertGreater(len(c["logprobs"]["token_logprobs"]), 32)
+            self.assertEqual(c["logprobs"], whole[c["index"]]["logprobs"])
+
     def test_a_client_that_does_not_read_holds_up_nobody(self):
         body = json.dumps({**LONG, "max_tokens": 500, "stream": True, "logprobs": 20, "n": 8}).encode()
         with socket.create_connection(("127.0.0.1", self.s.port)) as c:
