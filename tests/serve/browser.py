@@ -9,6 +9,8 @@ import subprocess
 import tempfile
 import time
 
+from server import PATIENCE
+
 
 def find():
     return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -61,7 +63,7 @@ class Browser:
         self.wait("document.readyState === 'complete' && location.href !== 'about:blank'")
 
     def wait(self, condition, seconds=60):
-        end = time.monotonic() + seconds
+        end = time.monotonic() + seconds * PATIENCE
         while time.monotonic() < end:
             if self.value(condition):
                 return

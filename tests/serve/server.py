@@ -10,6 +10,8 @@ import subprocess
 import threading
 import time
 
+PATIENCE = float(os.environ.get("PATIENCE", 1))  # times each limit on waiting: where sanitizers make all of it slow
+
 
 class Server:
     """weights: a path, or the seed of random weights."""
@@ -23,7 +25,7 @@ class Server:
         self.ready = threading.Event()
         self.reader = threading.Thread(target=self.read_log, daemon=True)
         self.reader.start()
-        if not self.ready.wait(120) or self.port is None:
+        if not self.ready.wait(120 * PATIENCE) or self.port is None:
             self.process.kill()
             raise RuntimeError("no server: " + "".join(self.log[-5:]))
 
@@ -39,7 +41,7 @@ class Server:
 
     def ask(self, method, path, body=None, headers=None, timeout=120):
         """(status, headers, body bytes)"""
-        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout * PATIENCE)
         try:
             data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
             c.request(method, path, data, {"Content-Type": "application/json", **(headers or {})})
@@ -86,7 +88,7 @@ class Server:
 
     def settle(self, seconds=20):
         """Waits until nothing runs or waits."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + seconds * PATIENCE
         while time.monotonic() < end:
             if self.metric("num_requests_running") + self.metric("num_requests_waiting") == 0:
                 return
@@ -101,7 +103,7 @@ class Server:
         """Exit code."""
         self.process.send_signal(number)
         try:
-            code = self.process.wait(timeout)
+            code = self.process.wait(timeout * PATIENCE)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()

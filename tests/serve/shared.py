@@ -8,7 +8,7 @@ import sys
 import time
 import unittest
 
-from server import Server
+from server import PATIENCE, Server
 
 if len(sys.argv) < 3:
     sys.exit(__doc__)
@@ -50,7 +50,7 @@ class Shared(unittest.TestCase):
         return self.s.metric("request_success_total", 'finished_reason="abort"')
 
     def wait_for(self, what, true):
-        end = time.monotonic() + 60
+        end = time.monotonic() + 60 * PATIENCE
         while not true():
             self.assertLess(time.monotonic(), end, what)
             time.sleep(0.01)

@@ -18,7 +18,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from shared import BINARY, LONG, PROBE, SMALL, Server, Shared, WEIGHTS, main  # noqa: E402
+from shared import BINARY, LONG, PATIENCE, PROBE, SMALL, Server, Shared, WEIGHTS, main  # noqa: E402
 
 
 class Client(Shared):
@@ -265,7 +265,7 @@ class Ends(unittest.TestCase):
                 time.sleep(0.01)
             self.assertEqual(s.ask("POST", "/v1/completions", LONG)[0], 503)
             self.assertEqual(running.result()["usage"]["completion_tokens"], 60)
-        self.assertEqual(s.process.wait(30), 0)
+        self.assertEqual(s.process.wait(30 * PATIENCE), 0)
 
     def test_what_does_not_end_in_time_is_told_so(self):
         s = Server(BINARY, WEIGHTS, *SMALL, "--shutdown-timeout", 0)
@@ -274,7 +274,7 @@ class Ends(unittest.TestCase):
         while s.metric("num_requests_running") == 0:
             time.sleep(0.01)
         self.assertEqual(s.stop(), 0)
-        stream.join(20)
+        stream.join(20 * PATIENCE)
         self.assertEqual(s.events_got[-1], "[DONE]")
         self.assertEqual(json.loads(s.events_got[-2])["error"]["code"], "shutdown")
 
@@ -302,7 +302,7 @@ class Ends(unittest.TestCase):
             while not got.endswith(b"0\r\n\r\n") and (chunk := c.recv(1 << 20)):
                 got = (got + chunk)[-400:]
             self.assertIn(b'"code":"shutdown"', got)
-            self.assertEqual(s.process.wait(20), 0)
+            self.assertEqual(s.process.wait(20 * PATIENCE), 0)
 
     def test_without_free_descriptors_new_connections_wait_and_the_log_stays_short(self):
         s = Server(BINARY, WEIGHTS, *SMALL)
