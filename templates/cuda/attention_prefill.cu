@@ -23,9 +23,9 @@ enum { HEADS = 32, KV_HEADS = 8, HEAD_DIM = 128, PAGE = 64, CONTEXT = 8192 };
 enum { CHUNK_TILES = 4, STAGES = 4, FEW_ROWS = 64, GRID = 132 };
 //@ end
 #include "snippets/attention.cuh"
+#include "snippets/attention_slots.cuh"
 #include "snippets/attention_wgmma.cuh"
 #include "snippets/hopper.cuh"
-#include "snippets/softmax.cuh"
 
 /* Many rows: the tensor cores are the limit. Two warpgroups hold 64 query slots each (rows x heads of one KV head) and
  * walk the same KV tiles; a third fetches them. Bit for bit what attention_decode gives: the same steps in the same
@@ -55,9 +55,9 @@ __device__ __forceinline__ void produce(const sf_cuda_args &a, shared_t *s, curs
     const int lane = (int)(threadIdx.x & 31);
     place_t at;
     int filled = 0;
-    for (int item = (int)blockIdx.x; cursor.seek(item); item += (int)gridDim.x) {
+    for (int turn = 0; cursor.seek(att_item(turn)); turn++) {
         att_work w;
-        if (!cursor.work(item, &w)) continue;
+        if (!cursor.work(att_item(turn), &w)) continue;
         int page = 0;
         for (int tile = 0; tile < w.end_tile(); tile++) {
             if (tile % 32 == 0 && tile + lane < w.end_tile()) page = w.pages[tile + lane];
@@ -101,108 +101,22 @@ __device__ __forceinline__ void load_queries(const sf_cuda_args &a, const part_t
     group_sync(1 + group, 128);
 }
 
-/* What a thread holds of a chunk: two slots' (8 apart) maximum, the 4 parts of their sums that are this lane's, and
- * values o[4 j + 2 r + i]: slot r, dim 8 j + 2 (lane % 4) + i. */
-struct state_t {
-    row_max max[2];
-    float sum[2][4];
-    float o[HEAD_DIM / 2];
-};
-
-__device__ __forceinline__ void chunk_begin(state_t *st) {
-#pragma unroll
-    for (int r = 0; r < 2; r++) {
-        st->max[r] = row_max();
-#pragma unroll
-        for (int w = 0; w < 4; w++)
-            st->sum[r][w] = 0.0f;
-    }
-#pragma unroll
-    for (int i = 0; i < HEAD_DIM / 2; i++)
-        st->o[i] = 0.0f;
-}
-
-__device__ __forceinline__ void scores(unsigned q, unsigned k, float (&c)[32]) {
+__device__ __forceinline__ void scores_begin(unsigned q, unsigned k, float (&c)[32]) {
     wgmma_fence();
 #pragma unroll
     for (int i = 0; i < HEAD_DIM / 16; i++) {
         const unsigned at = (unsigned)(i / 4 * KV_HALF_BYTES + i % 4 * 32);
         wgmma_scores(c, swizzled_low(q + at, 16), swizzled_low(k + at, 16), i > 0);
     }
-    wgmma_finish();
+    wgmma_commit();
 }
 
-/* limit[r]: the last key that slot r sees. */
-__device__ __forceinline__ void mask(const int *limit, int first_key, float (&c)[32]) {
-    const int lane = (int)(threadIdx.x & 31);
-#pragma unroll
-    for (int i = 0; i < 32; i++) {
-        const int key = first_key + i / 4 * 8 + (lane % 4) * 2 + (i & 1);
-        if (key > limit[i / 2 % 2]) c[i] = -SF_INF;
-    }
-}
-
-/* Scores to weights p (A fragments of 16 keys each), the sum's parts, and what was there before scaled. */
-__device__ __forceinline__ void weigh(float (&c)[32], state_t *st, unsigned (*p)[4]) {
-    float scale[2];
-#pragma unroll
-    for (int r = 0; r < 2; r++) {
-        float top = -SF_INF;
-#pragma unroll
-        for (int i = 0; i < 16; i++)
-            top = fmaxf(top, c[i / 2 * 4 + r * 2 + i % 2]);
-        scale[r] = st->max[r].update(quad_max(top));
-#pragma unroll
-        for (int k = 0; k < 4; k++) {
-            float *e = c + k * 8 + r * 2;
-            e[0] = st->max[r].weight(e[0]);
-            e[1] = st->max[r].weight(e[1]);
-            e[4] = st->max[r].weight(e[4]);
-            e[5] = st->max[r].weight(e[5]);
-            st->sum[r][k] = __fmaf_rn(st->sum[r][k], scale[r], sum_part(e[0], e[1], e[4], e[5]));
-            p[k][r] = bf16_pair(e[0], e[1]);
-            p[k][r + 2] = bf16_pair(e[4], e[5]);
-        }
-    }
-    /* a scale of 1 changes nothing */
-    if (__any_sync(0xffffffffu, scale[0] != 1.0f || scale[1] != 1.0f)) {
-#pragma unroll
-        for (int i = 0; i < HEAD_DIM / 2; i++)
-            st->o[i] = __fmul_rn(st->o[i], scale[i / 2 % 2]);
-    }
-}
-
-__device__ __forceinline__ void add_values(unsigned v, unsigned (*p)[4], state_t *st) {
+__device__ __forceinline__ void values_begin(unsigned v, unsigned (*p)[4], state_t *st) {
     wgmma_fence();
 #pragma unroll
     for (int k = 0; k < 4; k++)
         wgmma_values(st->o, p[k], swizzled_low(v + (unsigned)(k * 2048), KV_HALF_BYTES));
-    wgmma_finish();
-}
-
-/* Of the chunks before: values, maximum and sum of the two slots. */
-struct total_t {
-    float max[2], sum[2], o[HEAD_DIM / 2];
-};
-
-__device__ __forceinline__ void total_begin(total_t *total) {
-    total->max[0] = total->max[1] = -SF_INF;
-    total->sum[0] = total->sum[1] = 0.0f;
-#pragma unroll
-    for (int i = 0; i < HEAD_DIM / 2; i++)
-        total->o[i] = 0.0f;
-}
-
-__device__ __forceinline__ void chunk_end(const state_t &st, total_t *total) {
-    fold_scale f[2];
-#pragma unroll
-    for (int r = 0; r < 2; r++) {
-        const float *s = st.sum[r], sum = quad_sum(__fadd_rn(__fadd_rn(s[0], s[1]), __fadd_rn(s[2], s[3])));
-        f[r] = fold_chunk(&total->max[r], &total->sum[r], st.max[r].max, sum);
-    }
-#pragma unroll
-    for (int i = 0; i < HEAD_DIM / 2; i++)
-        total->o[i] = fold_value(f[i / 2 % 2], total->o[i], st.o[i]);
+    wgmma_commit();
 }
 
 __device__ __forceinline__ void store_result(const sf_cuda_args &a, const part_t &part, int slot, const total_t &total) {
@@ -220,35 +134,89 @@ __device__ __forceinline__ void store_result(const sf_cuda_args &a, const part_t
     }
 }
 
+/* The KV tiles of an item as they come, and which keys two of a thread's slots see. */
+struct tiles_t {
+    shared_t *s;
+    place_t *at;
+    unsigned q;
+    int pos, limit[2];
+    __device__ __forceinline__ unsigned kv(void) const { return smem_at(s->kv[at->stage]); }
+    __device__ __forceinline__ void wait(void) const { mbar_wait(smem_at(&s->full[at->stage]), at->turn); }
+    __device__ __forceinline__ void release(int stage) const {
+        if ((threadIdx.x & 31) == 0) mbar_arrive(smem_at(&s->empty[stage]));
+    }
+    __device__ __forceinline__ void mask_tile(int tile, float (&c)[32]) const {
+        if (tile * PAGE + PAGE - 1 > pos) mask(limit, tile * PAGE, c);
+    }
+};
+
+/* From the weights p of a tile to those of the next: its scores are made beside this one's values, and weighed beside
+ * them too unless a chunk ends here. */
+template <bool CHUNK_ENDS>
+__device__ __forceinline__ void step(const tiles_t &in, int tile, unsigned (*p)[4], state_t *st, total_t *total) {
+    const int stage = in.at->stage;
+    const unsigned v = in.kv() + KV_TILE_BYTES;
+    float c[32], scale[2];
+    in.at->next();
+    in.wait();
+    scores_begin(in.q, in.kv(), c);
+    values_begin(v, p, st);
+    if (CHUNK_ENDS) {
+        wgmma_wait<0>();
+        chunk_end(*st, total);
+        chunk_begin(st);
+    } else {
+        wgmma_wait<1>();
+    }
+    in.mask_tile(tile + 1, c);
+    weigh(c, st, scale);
+    if (!CHUNK_ENDS) {
+        wgmma_wait<0>();
+        rescale(st, scale);
+    }
+    in.release(stage);
+    pack(c, p);
+}
+
+/* All KV tiles of a warpgroup's part, one at least. */
+__device__ __forceinline__ void consume_tiles(const tiles_t &in, int tiles, total_t *total) {
+    state_t st;
+    float c[32], scale[2];
+    unsigned p[4][4];
+    chunk_begin(&st);
+    in.wait();
+    scores_begin(in.q, in.kv(), c);
+    wgmma_wait<0>();
+    in.mask_tile(0, c);
+    weigh(c, &st, scale);
+    pack(c, p);
+    int tile = 0;
+    for (;;) {
+        for (const int last = min(tile + CHUNK_TILES, tiles) - 1; tile < last; tile++)
+            step<false>(in, tile, p, &st, total);
+        if (tile + 1 == tiles) break;
+        step<true>(in, tile++, p, &st, total);
+    }
+    values_begin(in.kv() + KV_TILE_BYTES, p, &st);
+    wgmma_wait<0>();
+    in.release(in.at->stage);
+    in.at->next();
+    chunk_end(st, total);
+}
+
 /* One item; a tile beyond this warpgroup's rows is only let go. */
 __device__ __forceinline__ void consume_item(const sf_cuda_args &a, shared_t *s, const att_work &w, int group, place_t *at) {
     const int lane = (int)(threadIdx.x & 31), slot = (int)(threadIdx.x & 127) / 32 * 16 + lane / 4;
     const part_t part(w, group);
     const int tiles = part.tiles();
-    const int limit[2] = {part.pos + slot / GROUP, part.pos + (slot + 8) / GROUP};
-    const unsigned q = smem_at(s->q[group]);
+    const tiles_t in = {s, at, smem_at(s->q[group]), part.pos, {part.pos + slot / GROUP, part.pos + (slot + 8) / GROUP}};
     total_t total;
     load_queries(a, part, s->q[group], group);
     total_begin(&total);
-    for (int tile = 0; tile < tiles;) {
-        state_t st;
-        chunk_begin(&st);
-        for (const int end = min(tile + CHUNK_TILES, tiles); tile < end; tile++, at->next()) {
-            const unsigned kv = smem_at(s->kv[at->stage]);
-            float c[32];
-            unsigned p[4][4];
-            mbar_wait(smem_at(&s->full[at->stage]), at->turn);
-            scores(q, kv, c);
-            if (tile * PAGE + PAGE - 1 > part.pos) mask(limit, tile * PAGE, c);
-            weigh(c, &st, p);
-            add_values(kv + KV_TILE_BYTES, p, &st);
-            if (lane == 0) mbar_arrive(smem_at(&s->empty[at->stage]));
-        }
-        chunk_end(st, &total);
-    }
+    if (tiles > 0) consume_tiles(in, tiles, &total);
     for (int tile = tiles; tile < w.end_tile(); tile++, at->next()) {
-        mbar_wait(smem_at(&s->full[at->stage]), at->turn);
-        if (lane == 0) mbar_arrive(smem_at(&s->empty[at->stage]));
+        in.wait();
+        in.release(at->stage);
     }
     store_result(a, part, slot, total);
 }
@@ -274,9 +242,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) KERNEL_NAME(sf_cuda_arg
     } else {
         registers_raise<240>();
         place_t at;
-        for (int item = (int)blockIdx.x; cursor.seek(item); item += (int)gridDim.x) {
+        for (int turn = 0; cursor.seek(att_item(turn)); turn++) {
             att_work w;
-            if (cursor.work(item, &w)) consume_item(a, s, w, group, &at);
+            if (cursor.work(att_item(turn), &w)) consume_item(a, s, w, group, &at);
         }
     }
 }

@@ -71,12 +71,13 @@ template <int TILE_ROWS, int FROM_ROWS, int TO_ROWS> struct att_cursor {
         return false;
     }
 
-    /* The sought item; false: its chunk lies beyond its tile, there is nothing to do. Late tiles, the longest,
-     * come first; tiles that read the same KV are neighbours. */
+    /* The sought item; false: its chunk lies beyond its tile, there is nothing to do. Late tiles, the longest, come
+     * first, with all their heads; where chunks are items, tiles that read the same KV are neighbours. */
     __device__ __forceinline__ bool work(int item, att_work *w) const {
         const sf_cuda_segment s = segs[seg];
         const int tiles = (s.rows + TILE_ROWS - 1) / TILE_ROWS, i = item - base;
-        const int tile = tiles - 1 - i % tiles, rest = i / tiles;
+        const int tile = tiles - 1 - (cut.split ? i % tiles : i / KV_HEADS);
+        const int rest = cut.split ? i / tiles : i % KV_HEADS;
         const int spread = cut.split ? cut.chunks(s.pos0 + s.rows) : 1;
         w->row = s.first_row + tile * TILE_ROWS;
         w->rows = min(TILE_ROWS, s.rows - tile * TILE_ROWS);
@@ -90,6 +91,13 @@ template <int TILE_ROWS, int FROM_ROWS, int TO_ROWS> struct att_cursor {
         return w->chunk < w->chunks;
     }
 };
+
+/* The item of a block's turn: to and fro over the grid, so that the block with the longest items of a turn gets the
+ * shortest of the next. */
+__device__ __forceinline__ int att_item(int turn) {
+    const int grid = (int)gridDim.x, block = (int)blockIdx.x;
+    return turn * grid + (turn % 2 == 0 ? block : grid - 1 - block);
+}
 
 /* Where the split form leaves its chunks (a.extra): arrivals [256][KV_HEADS], zeroed once by the host and zero between
  * launches; then (max, sum) [SPLIT_ROWS * HEADS][MAX_CHUNKS]; then values [SPLIT_ROWS * HEADS][MAX_CHUNKS][HEAD_DIM]
