@@ -196,12 +196,12 @@ class Slow(Shared):
         self.assertLess(self.s.metric("prompt_tokens_total") - before, 491)
 
     def test_every_choice_of_a_streamed_echo_has_the_log_probabilities_of_the_whole(self):
-        ask = {"prompt": "The sea " * 20, "n": 3, "max_tokens": 0, "echo": True, "logprobs": 1}
+        ask = {"prompt": "The sea " * 13, "n": 3, "max_tokens": 0, "echo": True, "logprobs": 1}
         whole = self.s.complete(**ask)["choices"]
         parts = [c for e in self.s.events("/v1/completions", ask)[:-1] for c in json.loads(e)["choices"]]
         self.assertEqual(sorted(c["index"] for c in parts), [0, 1, 2])
         for c in parts:
-            self.assertGreater(len(c["logprobs"]["token_logprobs"]), 32)
+            self.assertIn(len(c["logprobs"]["token_logprobs"]), range(17, 33))  # two passes
             self.assertEqual(c["logprobs"], whole[c["index"]]["logprobs"])
 
     def test_a_client_that_does_not_read_holds_up_nobody(self):
