@@ -39,7 +39,7 @@ static int dispatch(const sf_plan *plan, int argc, char **argv) {
         return SF_EXIT_OK;
     }
     if (strcmp(what, "--completion") == 0) {
-        sf_cli_completion();
+        sf_cli_completion(plan);
         return SF_EXIT_OK;
     }
     if (strcmp(what, "--man") == 0) {

@@ -122,7 +122,7 @@ const char *sf_opt_message(const char *message, char *buf, size_t size) {
     return buf;
 }
 
-void sf_cli_completion(void) {
+void sf_cli_completion(const sf_plan *plan) {
     printf("_steadfast() {\n    local cur=${COMP_WORDS[COMP_CWORD]} flags=\n    case ${COMP_WORDS[1]} in\n");
     for (int v = 0; v < SF_VERB_COUNT; v++) {
         printf("    %s) flags='", sf_verb_names[v]);
@@ -135,5 +135,6 @@ void sf_cli_completion(void) {
         printf("%s ", sf_verb_names[v]);
     printf("--help --version --completion --man'; fi\n    COMPREPLY=($(compgen -W \"$flags\" -- \"$cur\"))\n"
            "    [[ $cur == --* || $COMP_CWORD == 1 ]] || COMPREPLY=($(compgen -f -- \"$cur\"))\n}\n"
-           "complete -F _steadfast steadfast \"${0##*/}\"\n");
+           "complete -F _steadfast steadfast steadfast-%s\n",
+           plan->engine);
 }

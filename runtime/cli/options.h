@@ -93,9 +93,9 @@ void sf_cli_opts_fini(sf_cli_opts *o);
 /* help.c: both print to stdout. */
 void sf_cli_help(const sf_plan *plan); /* all verbs */
 void sf_cli_help_verb(sf_verb verb);
-void sf_cli_help_fields(void);        /* of a request */
-void sf_cli_completion(void);         /* a bash completion script */
-void sf_cli_man(const sf_plan *plan); /* man.c: a man page, to stdout */
+void sf_cli_help_fields(void);               /* of a request */
+void sf_cli_completion(const sf_plan *plan); /* for bash */
+void sf_cli_man(const sf_plan *plan);        /* man.c: a man page, to stdout */
 /* What --help says of a flag; buf is used where it has to be put together. */
 const char *sf_opt_text(const sf_opt *o, char *buf, size_t size);
 
