@@ -31,7 +31,9 @@ static void put_setup(object *w, const sf_bench_report *r, const char *date) {
     put(w, "label", json_null());
     put(w, "model_id", sf_json_text(r->outcome->model, strlen(r->outcome->model)));
     put(w, "tokenizer_id", json_null());
-    put_int(w, "num_prompts", c->load.n_prompts);
+    /* vLLM's key is what `completed` is a part of: requests. */
+    put_int(w, "num_prompts", (int64_t)c->load.n_prompts * c->load.copies);
+    put_int(w, "unique_prompts", c->load.n_prompts);
     put_real(w, "request_rate", c->load.rate);
     put_real(w, "burstiness", c->load.burstiness);
     put(w, "max_concurrency",

@@ -231,6 +231,7 @@ class AgainstAFake(unittest.TestCase):
             for i, b in zip(r["prompt_indices"], f.bodies):
                 by_prompt.setdefault(i, []).append(b)
         self.assertEqual([len(b) for b in by_prompt.values()], [4] * 6)
+        self.assertEqual((r["num_prompts"], r["completed"], r["unique_prompts"]), (24, 24, 6))
         self.assertTrue(all(b == bs[0] for bs in by_prompt.values() for b in bs))
         self.assertEqual(len({bs[0]["seed"] for bs in by_prompt.values()}), 6)
         self.assertNotEqual(r["prompt_indices"], sorted(r["prompt_indices"]))
