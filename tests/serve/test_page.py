@@ -88,4 +88,4 @@ if __name__ == "__main__":
         sys.exit(__doc__)
     BINARY, WEIGHTS = sys.argv[1:3]
     SHOT = os.path.abspath(sys.argv[4]) if sys.argv[3:4] == ["--screenshot"] else None
-    unittest.main(argv=[sys.argv[0]])
+    unittest.main(argv=[sys.argv[0], *sys.argv[5 if SHOT else 3 :]])
