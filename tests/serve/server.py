@@ -11,6 +11,7 @@ import threading
 import time
 
 PATIENCE = float(os.environ.get("PATIENCE", 1))  # times each limit on waiting: where sanitizers make all of it slow
+PROBE = {"prompt": "The sea is", "max_tokens": 12, "temperature": 0.7, "seed": 42, "is_deterministic": True, "logprobs": 1}
 
 
 class Server:

@@ -8,13 +8,12 @@ import sys
 import time
 import unittest
 
-from server import PATIENCE, Server
+from server import PATIENCE, PROBE, Server
 
 if len(sys.argv) < 3:
     sys.exit(__doc__)
 BINARY, WEIGHTS = sys.argv[1:3]
 SMALL = ("--max-model-len", 512)
-PROBE = {"prompt": "The sea is", "max_tokens": 12, "temperature": 0.7, "seed": 42, "is_deterministic": True, "logprobs": 1}
 LONG = {"prompt": "The sea is", "max_tokens": 400, "ignore_eos": True}
 
 

@@ -11,9 +11,8 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from server import Server  # noqa: E402
+from server import PROBE, Server  # noqa: E402
 
-PROBE = {"prompt": "The sea is", "max_tokens": 12, "temperature": 0.7, "seed": 42, "is_deterministic": True, "logprobs": 1}
 # Methods that HTTP does not know are evhttp's to refuse, with 501. What a schema cannot say (which roles a template takes, that
 # an audited answer has the request's choices) is refused although it fits, so acceptance is not among the checks.
 CONFIG = '[phases.coverage]\nunexpected-methods = ["DELETE", "PUT", "PATCH"]\n'
