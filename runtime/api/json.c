@@ -76,6 +76,20 @@ static const char *byte_order_mark(const char *text, size_t len) {
     return NULL;
 }
 
+/* Refused although the grammar allows it. */
+static bool is_grammatical(const json_error_t *why) {
+    switch (json_error_code(why)) {
+    case json_error_null_character:
+    case json_error_null_byte_in_key:
+    case json_error_duplicate_key:
+    case json_error_numeric_overflow:
+    case json_error_stack_overflow:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static sf_code bad_json(const char *text, size_t len, const char *what, const json_error_t *why,
                         sf_api_error *err) {
     const char *mark = byte_order_mark(text, len);
@@ -86,8 +100,9 @@ static sf_code bad_json(const char *text, size_t len, const char *what, const js
         return SF_INVALID;
     /* Of one line it is the place in the line that helps; which line it is, `what` may say. */
     if (len > 0 && memchr(text, '\n', len)) snprintf(line, sizeof line, " line %d", why->line);
-    return sf_api_fail(err, NULL, "invalid_json", "%s is not valid JSON,%s column %d: %s", what, line,
-                       why->column, plain_reason(why->text));
+    return sf_api_fail(err, NULL, "invalid_json", "%s %s,%s column %d: %s", what,
+                       is_grammatical(why) ? "is refused" : "is not valid JSON", line, why->column,
+                       plain_reason(why->text));
 }
 
 sf_code sf_json_parse(const char *text, size_t len, const char *what, json_t **out, sf_api_error *err) {
@@ -173,7 +188,9 @@ const char *sf_json_describe(const json_t *j, char *buf, size_t size) {
         snprintf(buf, size, "%" JSON_INTEGER_FORMAT, json_integer_value(j));
         break;
     case JSON_REAL:
-        snprintf(buf, size, "%s", sf_json_number(json_real_value(j), number));
+        sf_json_number(json_real_value(j), number);
+        /* 5.0 is no integer, and says so */
+        snprintf(buf, size, "%s%s", number, number[strspn(number, "-0123456789")] ? "" : ".0");
         break;
     case JSON_TRUE:
     case JSON_FALSE:

@@ -28,7 +28,7 @@ const sf_endpoint sf_endpoints[] = {
     {"/v1/models/", "GET,HEAD", false, false, sf_handle_models, "model", "a model by its name"},
     {"/v1/completions", "POST", false, false, sf_handle_completions, "completion", "the continuation of a prompt"},
     {"/v1/chat/completions", "POST", false, false, sf_handle_chat, "chat", "the answer to a conversation"},
-    {"/v1/audit", "POST", false, false, sf_handle_audit, "audit", "whether this engine would have given that answer"},
+    {"/v1/audit", "POST", false, false, sf_handle_audit, "audit", "whether this engine would have given that answer: its tokens and, where they are there, text, log-probabilities, finish_reason, seed and digest"},
     {"/tokenize", "POST", false, false, sf_handle_tokenize, "tokens", "text or messages to token ids"},
     {"/detokenize", "POST", false, false, sf_handle_detokenize, "text", "token ids to text"},
 };
@@ -176,18 +176,16 @@ static bool is_allowed(const sf_server *s, struct evhttp_request *req) {
 }
 
 static const char *method_of(struct evhttp_request *req) {
-    switch (evhttp_request_get_command(req)) {
-    case EVHTTP_REQ_GET:
-        return "GET";
-    case EVHTTP_REQ_HEAD:
-        return "HEAD";
-    case EVHTTP_REQ_POST:
-        return "POST";
-    case EVHTTP_REQ_OPTIONS:
-        return "OPTIONS";
-    default:
-        return "another method";
-    }
+    static const struct {
+        enum evhttp_cmd_type type;
+        const char *name;
+    } methods[] = {
+        {EVHTTP_REQ_GET, "GET"},         {EVHTTP_REQ_HEAD, "HEAD"},   {EVHTTP_REQ_POST, "POST"},
+        {EVHTTP_REQ_OPTIONS, "OPTIONS"}, {EVHTTP_REQ_PUT, "PUT"},     {EVHTTP_REQ_DELETE, "DELETE"},
+        {EVHTTP_REQ_PATCH, "PATCH"},     {EVHTTP_REQ_TRACE, "TRACE"}, {EVHTTP_REQ_CONNECT, "CONNECT"}};
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
+        if (methods[i].type == evhttp_request_get_command(req)) return methods[i].name;
+    return "another method";
 }
 
 /* Whether the comma-separated list has the word. */
