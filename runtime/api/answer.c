@@ -48,15 +48,12 @@ json_t *sf_api_tokens_json(const sf_token *tokens, int n) {
     return sf_json_done(list, ok);
 }
 
-json_t *sf_api_usage_json(const sf_api_answer *a) {
-    int64_t tokens = 0;
-    for (int i = 0; i < a->n_choices; i++)
-        tokens += a->choices[i].n_tokens;
+json_t *sf_api_usage_json(int64_t prompt_tokens, int64_t completion_tokens) {
     json_t *o = json_object();
     bool ok = o != NULL;
-    sf_json_put(o, "prompt_tokens", json_integer(a->n_prompt), &ok);
-    sf_json_put(o, "completion_tokens", json_integer(tokens), &ok);
-    sf_json_put(o, "total_tokens", json_integer(a->n_prompt + tokens), &ok);
+    sf_json_put(o, "prompt_tokens", json_integer(prompt_tokens), &ok);
+    sf_json_put(o, "completion_tokens", json_integer(completion_tokens), &ok);
+    sf_json_put(o, "total_tokens", json_integer(prompt_tokens + completion_tokens), &ok);
     return sf_json_done(o, ok);
 }
 
@@ -64,6 +61,7 @@ json_t *sf_api_progress_json(const sf_params *params, const sf_request_stats *st
     json_t *o = json_object();
     bool ok = o != NULL;
     sf_json_put(o, "class", json_string(params->deterministic ? "pinned" : "fast"), &ok);
+    sf_json_put(o, "seed", json_integer(params->seed), &ok);
     sf_json_put(o, "windows_verified", json_integer(stats->windows_verified), &ok);
     sf_json_put(o, "rollbacks", json_integer(stats->rollbacks), &ok);
     sf_json_put(o, "tokens_rolled_back", json_integer(stats->tokens_rolled_back), &ok);
@@ -119,6 +117,9 @@ sf_code sf_api_answer_json(const sf_api_model *m, const sf_api_request *req, con
                            json_t **out, sf_api_error *err) {
     json_t *o = json_object();
     bool ok = o != NULL;
+    int64_t tokens = 0;
+    for (int i = 0; i < a->n_choices; i++)
+        tokens += a->choices[i].n_tokens;
     sf_json_put(o, "id", req->id ? json_incref(req->id) : json_null(), &ok);
     if (a->n_choices == 1) {
         put_choice(m, req, a, 0, o, &ok);
@@ -129,7 +130,7 @@ sf_code sf_api_answer_json(const sf_api_model *m, const sf_api_request *req, con
         sf_json_put(o, "prompt_logprobs", sf_api_prompt_logprobs_json(m, req, a), &ok);
     if (req->return_token_ids)
         sf_json_put(o, "prompt_token_ids", sf_api_ids_json(a->prompt, a->n_prompt), &ok);
-    sf_json_put(o, "usage", sf_api_usage_json(a), &ok);
+    sf_json_put(o, "usage", sf_api_usage_json(a->n_prompt, tokens), &ok);
     sf_json_put(o, "determinism", sf_api_determinism_json(m, a), &ok);
     sf_json_put(o, "system_fingerprint", json_string(m->fingerprint), &ok);
     if (ok) {

@@ -33,8 +33,8 @@ json_t *sf_api_tokens_json(const sf_token *tokens, int n); /* their ids */
 /* A part of an answer's text, after the prompt's where that is wanted. */
 json_t *sf_api_text_json(const sf_api_model *m, const sf_api_answer *a, const char *part, size_t len,
                          bool with_prompt);
-json_t *sf_api_usage_json(const sf_api_answer *a);
-/* {class, windows_verified, rollbacks, tokens_rolled_back, digest} */
+json_t *sf_api_usage_json(int64_t prompt_tokens, int64_t completion_tokens);
+/* {class, seed, windows_verified, rollbacks, tokens_rolled_back, digest} */
 json_t *sf_api_determinism_json(const sf_api_model *m, const sf_api_answer *a);
 /* The same before the end: without the digest. NULL: out of memory. */
 json_t *sf_api_progress_json(const sf_params *params, const sf_request_stats *stats);

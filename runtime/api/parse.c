@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <time.h>
 
 #define COMPLETION_MAX_TOKENS 16
 
@@ -143,6 +145,22 @@ static sf_code read_fields(const sf_api_model *m, sf_api_request *r, sf_api_erro
     return SF_OK;
 }
 
+const char *sf_api_request_unknown(const sf_api_request *r, char *buf, size_t size) {
+    static const char more[] = "...";
+    const char *key;
+    json_t *v;
+    size_t at = 0;
+    buf[0] = 0;
+    json_object_foreach(r->body, key, v) {
+        const sf_api_field *f = sf_api_field_find(key);
+        if (f && (f->where & r->kind)) continue;
+        const bool fits = at + strlen(key) + 2 + sizeof more + 1 < size;
+        at += (size_t)snprintf(buf + at, size - at, "%s%s", at ? ", " : "", fits ? key : more);
+        if (!fits) break;
+    }
+    return buf;
+}
+
 /* OpenAI's batch files wrap each request; the wrapper's own words would be ignored as unknown. */
 static sf_code check_wrapper(const sf_api_request *r, sf_api_error *err) {
     if (!(r->kind & SF_API_RUN) || !json_object_get(r->body, "body") || !json_object_get(r->body, "url"))
@@ -209,6 +227,30 @@ static sf_code check_together(sf_api_request *r, sf_api_error *err) {
     return SF_OK;
 }
 
+bool sf_api_request_seeded(const sf_api_request *r) {
+    const json_t *seed = json_object_get(r->body, "seed");
+    return seed && !json_is_null(seed);
+}
+
+/* Below 2^53, so that a client whose numbers are doubles can send it back. */
+static int64_t fresh_seed(void) {
+    uint64_t raw;
+    if (getrandom(&raw, sizeof raw, 0) != (ssize_t)sizeof raw) {
+        struct timespec now; /* a system that withholds its randomness */
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        raw = ((uint64_t)now.tv_sec << 30 ^ (uint64_t)now.tv_nsec) * 0x9e3779b97f4a7c15u;
+    }
+    return (int64_t)(raw >> 11);
+}
+
+/* A deterministic answer is a function of the request, and a greedy one draws nothing: only others want a
+ * seed that is new each time. */
+static void choose_seed(const sf_api_model *m, sf_api_request *r) {
+    const bool draws = r->params.temperature > 0 && !r->params.deterministic;
+    if (sf_api_request_seeded(r)) return;
+    r->params.seed = draws && !m->seed_given ? fresh_seed() : m->seed;
+}
+
 /* What the scheduler must report so that the answer can be written. */
 static void derive(sf_api_request *r) {
     sf_params *p = &r->params;
@@ -232,10 +274,10 @@ sf_code sf_api_request_read(const sf_api_model *m, unsigned kind, json_t *body, 
                           .body = json_incref(body)};
     sf_params_default(&r->params);
     r->params.max_tokens = r->kind & SF_API_CHAT ? -1 : COMPLETION_MAX_TOKENS;
-    r->params.seed = m->seed;
     r->params.deterministic = m->deterministic_default;
     SF_TRY(check_wrapper(r, err));
     SF_TRY(read_fields(m, r, err));
+    choose_seed(m, r);
     SF_TRY(check_source(r, err));
     SF_TRY(check_length(r, err));
     SF_TRY(check_together(r, err));

@@ -62,7 +62,7 @@ static sf_code text_prompt(const sf_api_model *m, const sf_api_request *r, const
     size_t len = json_string_length(text);
     SF_TRY(check_bytes(m, r, s, len, err));
     SF_TRY(encode(m, s, len, NULL, bos, out, err));
-    if (out->len > 0) return SF_OK;
+    if (out->len > 0 || r->prompt_only) return SF_OK;
     if (m->bos < 0) {
         return sf_api_fail(err, "prompt", "invalid_value",
                            "prompt is empty, and this model has no BOS token to start from");

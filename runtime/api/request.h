@@ -23,7 +23,9 @@ typedef struct sf_api_model {
     const char *fingerprint;
     const char *date; /* "YYYY-MM-DD" for strftime_now, or NULL */
     bool deterministic_default, strict;
-    int64_t seed; /* of requests that give none */
+    int64_t seed; /* of requests that give none; unless seed_given, of deterministic and greedy ones only:
+                   * what others draw should differ, so they get one from the system's randomness */
+    bool seed_given;
 } sf_api_model;
 
 typedef struct sf_api_request {
@@ -35,6 +37,7 @@ typedef struct sf_api_request {
     const char *model, *date;  /* NULL: not given */
     json_t *id;                /* RUN: NULL, a string or an integer; borrowed from body, as below */
     json_t *prompt, *prompt_ids, *messages, *tools, *documents, *stream_options;
+    bool prompt_only;    /* set between the two readers: tokens are only counted, so there may be none */
     const char *ignored; /* the first unknown field, or NULL */
     int n_prompts;       /* filled by sf_api_request_prompts */
     sf_ids *prompts;     /* [n_prompts] */
@@ -49,9 +52,18 @@ SF_CHECKED sf_code sf_api_request_read(const sf_api_model *m, unsigned kind, jso
                                        sf_api_request *out, sf_api_error *err);
 /* Turns prompt, prompt_ids or messages into token ids and checks them against vocabulary and context. */
 SF_CHECKED sf_code sf_api_request_prompts(const sf_api_model *m, sf_api_request *r, sf_api_error *err);
+/* Whether the request itself gives the seed. */
+bool sf_api_request_seeded(const sf_api_request *r);
+/* Appends the token ids of a JSON array to out. name is the field's, for messages: "prompt[3] is 999999,
+ * ...". Errors: SF_INVALID, SF_NOMEM. */
+SF_CHECKED sf_code sf_api_read_ids(const sf_api_model *m, const char *name, const json_t *array, sf_ids *out,
+                                   sf_api_error *err);
 /* Whether a value (NULL: none) may be the id of a line: a string of at most SF_API_ID_MAX bytes or an
  * integer. */
 bool sf_api_id_usable(const json_t *id);
+/* The unknown fields of a request by their names, "a, b"; where buf is too short they end in "...". Returns
+ * buf. */
+const char *sf_api_request_unknown(const sf_api_request *r, char *buf, size_t size);
 void sf_api_request_fini(sf_api_request *r);
 
 #endif

@@ -42,14 +42,19 @@ sf_code sf_api_read_stop(const sf_api_field *f, json_t *v, sf_api_request *r, sf
 sf_code sf_api_read_ids(const sf_api_model *m, const char *name, const json_t *array, sf_ids *out,
                         sf_api_error *err) {
     size_t n = json_array_size(array);
+    char found[96];
+    if (!array)
+        return sf_api_fail(err, name, "missing_field", "%s is missing, expected a list of token ids", name);
+    if (!json_is_array(array))
+        return sf_api_fail(err, name, "invalid_type", "%s is %s, expected a list of token ids", name,
+                           sf_json_describe(array, found, sizeof found));
     for (size_t i = 0; i < n; i++) {
         const json_t *v = json_array_get(array, i);
         json_int_t id = json_integer_value(v);
         if (!json_is_integer(v) || id < 0 || id >= m->vocab) {
-            char was[96];
             return sf_api_fail(err, name, json_is_integer(v) ? "invalid_value" : "invalid_type",
                                "%s[%zu] is %s, expected a token id in 0..%d", name, i,
-                               sf_json_describe(v, was, sizeof was), m->vocab - 1);
+                               sf_json_describe(v, found, sizeof found), m->vocab - 1);
         }
         sf_err e;
         if (sf_ids_push(out, (int32_t)id, &e) != SF_OK) return sf_api_nomem(err);

@@ -11,9 +11,6 @@ SF_CHECKED sf_code sf_api_read_stop_ids(const sf_api_model *m, const sf_api_fiel
 SF_CHECKED sf_code sf_api_read_bias(const sf_api_model *m, const sf_api_field *f, json_t *v,
                                     sf_api_request *r, sf_api_error *err);
 
-/* Appends the ids of a JSON array to out. name is the field's, for messages: "prompt[3] is 999999, ...". */
-SF_CHECKED sf_code sf_api_read_ids(const sf_api_model *m, const char *name, const json_t *array, sf_ids *out,
-                                   sf_api_error *err);
 sf_code sf_api_wrong(const sf_api_field *f, const json_t *found, sf_api_error *err);
 
 #endif

@@ -126,7 +126,7 @@ sf_code batch_item_reject(int64_t line, const char *message, batch_item **out, s
     return SF_OK;
 }
 
-static sf_code create_request(batch_item *it, sf_api_error *why) {
+static sf_code create_request(const sf_api_model *m, batch_item *it, sf_api_error *why) {
     sf_err below;
     const sf_ids *ids = &it->api.prompts[0];
     it->n_prompt = (int)ids->len;
@@ -135,7 +135,7 @@ static sf_code create_request(batch_item *it, sf_api_error *why) {
         sf_api_error_from(&below, why);
         return rc;
     }
-    return it->answer ? sf_api_audit_expect(it->answer, 0, it->req, why) : SF_OK;
+    return it->answer ? sf_api_audit_expect(m, it->answer, 0, it->req, why) : SF_OK;
 }
 
 sf_code batch_item_create(const sf_api_model *m, const sf_cli_opts *o, int64_t line, sf_text text,
@@ -144,7 +144,7 @@ sf_code batch_item_create(const sf_api_model *m, const sf_cli_opts *o, int64_t l
     SF_TRY(new_item(line, &it, err));
     sf_api_error why;
     sf_code rc = read_request(m, o, it, text, answer, &why);
-    if (rc == SF_OK) rc = create_request(it, &why);
+    if (rc == SF_OK) rc = create_request(m, it, &why);
     rc = rc == SF_OK ? SF_OK : finish_error(it, &why, err);
     if (rc != SF_OK) {
         batch_item_destroy(it);

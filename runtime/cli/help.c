@@ -63,6 +63,12 @@ void sf_cli_help_verb(sf_verb verb) {
         printf(
             "STEADFAST_DEBUG, for tests: inject=N makes the draft err at offset N of every window; fault=N\n"
             "falsifies a log-probability in pinned passes of N rows or more.\n");
+    if (verb == SF_VERB_AUDIT)
+        printf("Compared are token_ids and, where an answer has them, text or message.content, logprobs, "
+               "prompt_logprobs,\n"
+               "finish_reason, and determinism's seed and digest. A request without a seed gets the one that "
+               "its "
+               "answer reports.\n");
     if (verb == SF_VERB_RUN)
         printf("With --input, request fields given as flags hold for the lines that do not set them. SIGINT "
                "ends the\n"

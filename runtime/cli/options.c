@@ -135,8 +135,9 @@ static sf_code set_option(const sf_opt *o, const char *name, const char *s, sf_c
         return SF_OK;
     case SF_OPT_INT:
         return set_int(o, name, s, at, err);
-    case SF_OPT_I64:
-        if (read_i64(s, at)) return SF_OK;
+    case SF_OPT_SEED:
+        out->seed_given = read_i64(s, &out->seed);
+        if (out->seed_given) return SF_OK;
         return SF_FAIL(err, SF_INVALID, "%s is \"%s\", expected a 64-bit integer", name, s);
     case SF_OPT_NUM:
         return set_num(o, name, s, at, err);

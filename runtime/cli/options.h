@@ -33,6 +33,7 @@ typedef struct sf_cli_opts {
     int window, prefill_chunk, max_num_batched_tokens;  /* 0: the plan's */
     int verify_wait, verify_group, prefill_split;       /* -1: the plan's */
     int64_t seed;
+    bool seed_given;
     bool deterministic_default, strict;
     const char *prompt, *chat, *system, *input, *answers, *output, *report, *date;
     bool ordered, json;
@@ -60,7 +61,7 @@ typedef struct sf_cli_opts {
 typedef enum sf_opt_kind {
     SF_OPT_STR,
     SF_OPT_INT,
-    SF_OPT_I64,
+    SF_OPT_SEED,   /* int64; sets seed_given too */
     SF_OPT_NUM,    /* double; "inf" where max is INT_MAX */
     SF_OPT_RANDOM, /* uint64; sets random too */
     SF_OPT_BOOL,

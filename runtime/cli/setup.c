@@ -91,7 +91,8 @@ void sf_cli_api_model(const sf_plan *plan, const sf_engine *e, const sf_cli_opts
                           .date = o->date,
                           .deterministic_default = o->deterministic_default,
                           .strict = o->strict,
-                          .seed = o->seed};
+                          .seed = o->seed,
+                          .seed_given = o->seed_given};
     if (!e) return;
     out->tokenizer = sf_engine_tokenizer(e);
     out->chat = sf_engine_chat(e);

@@ -67,6 +67,7 @@ static sf_code check_model(const sf_call *c, sf_api_error *err) {
 }
 
 static sf_code create_jobs(sf_call *c, sf_api_error *err) {
+    const sf_api_model *m = c->server->model;
     c->jobs = calloc((size_t)c->api.n_prompts, sizeof *c->jobs);
     if (c->api.stream) c->told = calloc((size_t)c->api.n_prompts * (size_t)c->api.params.n, sizeof *c->told);
     if (!c->jobs || (c->api.stream && !c->told)) return sf_api_nomem(err);
@@ -81,7 +82,7 @@ static sf_code create_jobs(sf_call *c, sf_api_error *err) {
             return rc;
         }
         c->n_jobs++;
-        if (c->answer) SF_TRY(sf_api_audit_expect(c->answer, i, c->jobs[i]->req, err));
+        if (c->answer) SF_TRY(sf_api_audit_expect(m, c->answer, i, c->jobs[i]->req, err));
     }
     return SF_OK;
 }
@@ -106,8 +107,11 @@ static sf_code read_call(sf_call *c, json_t *body, sf_api_error *err) {
     SF_TRY(sf_api_request_read(m, (unsigned)c->kind, body, &c->api, err));
     SF_TRY(check_model(c, err));
     SF_TRY(sf_api_request_prompts(m, &c->api, err));
-    if (c->api.ignored)
-        sf_log_event(c->server, "request %s: field %.60s is unknown and ignored", c->id, c->api.ignored);
+    if (c->api.ignored) {
+        char names[400];
+        sf_log_event(c->server, "request %s: unknown and ignored: %s", c->id,
+                     sf_api_request_unknown(&c->api, names, sizeof names));
+    }
     return create_jobs(c, err);
 }
 

@@ -27,12 +27,7 @@ json_t *sf_form_usage(const sf_call *c) {
         for (int k = 0; k < a.n_choices; k++)
             out += a.choices[k].n_tokens;
     }
-    json_t *o = json_object();
-    bool ok = o != NULL;
-    sf_json_put(o, "prompt_tokens", json_integer(prompt), &ok);
-    sf_json_put(o, "completion_tokens", json_integer(out), &ok);
-    sf_json_put(o, "total_tokens", json_integer(prompt + out), &ok);
-    return sf_json_done(o, ok);
+    return sf_api_usage_json(prompt, out);
 }
 
 json_t *sf_form_logprobs(const sf_call *c, const sf_api_answer *a, int i, bool echo, int64_t *chars) {

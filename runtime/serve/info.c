@@ -154,6 +154,7 @@ void sf_handle_tokenize(sf_server *s, struct evhttp_request *req) {
     const unsigned kind = json_object_get(body, "messages") ? SF_API_CHAT : SF_API_COMPLETION;
     sf_code rc = sf_api_request_read(&m, kind, body, &r, &err);
     r.params.max_tokens = 0; /* none is to come after them */
+    r.prompt_only = true;
     if (rc == SF_OK) rc = sf_api_request_prompts(&m, &r, &err);
     if (rc != SF_OK && err.n_ctx > 0) rc = fail_uncounted(s, &m, &err);
     if (rc == SF_OK && r.n_prompts != 1)
@@ -169,18 +170,7 @@ void sf_handle_tokenize(sf_server *s, struct evhttp_request *req) {
 
 static sf_code read_tokens(const sf_api_model *m, const json_t *body, sf_ids *out, sf_api_error *err) {
     const json_t *list = json_object_get(body, "tokens");
-    size_t i;
-    const json_t *v;
-    sf_err below;
-    if (!json_is_array(list))
-        return sf_api_fail(err, "tokens", "invalid_type", "tokens is missing, expected a list of token ids");
-    json_array_foreach(list, i, v) {
-        const json_int_t id = json_integer_value(v);
-        if (!json_is_integer(v) || id < 0 || id >= m->vocab)
-            return sf_api_fail(err, "tokens", "invalid_value", "tokens[%zu] is not a token id, 0..%d", i,
-                               m->vocab - 1);
-        if (sf_ids_push(out, (int32_t)id, &below) != SF_OK) return sf_api_nomem(err);
-    }
+    SF_TRY(sf_api_read_ids(m, "tokens", list, out, err));
     return m->tokenizer ? SF_OK
                         : sf_api_fail(err, NULL, "no_tokenizer", "no tokenizer came with the weights");
 }

@@ -1,6 +1,6 @@
 /* What answers look like, one row a shape: "name:type" of the members that are always there. A type is
- * JSON's, or another shape; [type] is an array, and ? after it lets null stand there too. Members beyond
- * these come where a request asks for them. */
+ * JSON's, or another shape; [type] is an array, ? after it lets null stand there too, and a|b is either.
+ * Members beyond these come where a request asks for them. */
 #include "serve/http_priv.h"
 
 #include <stdio.h>
@@ -23,7 +23,7 @@ static const struct {
     {"chat", "id:string object:string created:integer model:string system_fingerprint:string choices:[chat_choice] usage:usage"},
     {"chat_choice", "index:integer message:message logprobs:object? finish_reason:string"},
     {"message", "role:string content:string"},
-    {"audit", "object:string match:boolean system_fingerprint:string fingerprint_match:boolean? digest:string? digest_match:boolean? choices:[verdict] usage:usage"},
+    {"audit", "object:string match:boolean system_fingerprint:string fingerprint_match:boolean? digest:string|[string] digest_match:boolean?|[boolean?] choices:[verdict] usage:usage"},
     {"verdict", "index:integer match:boolean tokens:integer mismatch:object?"},
     {"tokens", "count:integer max_model_len:integer tokens:[any]"},
     {"text", "prompt:string content:string"},
@@ -38,6 +38,11 @@ static bool is_shape(const char *word) {
 
 /* word is cut as it is read. */
 static json_t *type_json(char *word) {
+    char *other = strchr(word, '|');
+    if (other) {
+        *other++ = 0;
+        return json_pack("{s:[o, o]}", "anyOf", type_json(word), type_json(other));
+    }
     const size_t len = strlen(word);
     if (len > 0 && word[len - 1] == '?') {
         word[len - 1] = 0;

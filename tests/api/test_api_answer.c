@@ -102,6 +102,7 @@ static void determinism_tells_class_and_counters(void **state) {
     (void)state;
     json_t *o = answer("{\"prompt\": \"x\", \"is_deterministic\": true}", false);
     expect(o, "determinism.class", "\"pinned\"");
+    expect(o, "determinism.seed", "77");
     expect(o, "determinism.windows_verified", "3");
     expect(o, "determinism.rollbacks", "1");
     expect(o, "determinism.tokens_rolled_back", "2");

@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -61,9 +62,34 @@ static void the_answer_outlives_the_body(void **state) {
     sf_api_request_fini(&r);
 }
 
+static int64_t seed_of(const char *request, const char *determinism) {
+    char text[256];
+    snprintf(text, sizeof text, "{\"request\": {%s}, \"answer\": {\"token_ids\": [1]%s}}", request,
+             determinism);
+    json_t *body = parsed(text), *answer = NULL;
+    sf_api_request r = {0};
+    sf_api_error e = {0};
+    assert_int_equal(sf_api_audit_read(&fake_model, body, &r, &answer, &e), SF_OK);
+    const int64_t seed = r.params.seed;
+    json_decref(answer);
+    json_decref(body);
+    sf_api_request_fini(&r);
+    return seed;
+}
+
+static void the_seed_is_the_requests_or_the_reported_one(void **state) {
+    (void)state;
+    assert_int_equal(seed_of("\"prompt\": \"ab\"", ", \"determinism\": {\"seed\": -9}"), -9);
+    assert_int_equal(seed_of("\"prompt\": \"ab\", \"seed\": 3", ", \"determinism\": {\"seed\": -9}"), 3);
+    assert_int_equal(seed_of("\"prompt\": \"ab\"", ""), fake_model.seed);
+    expect_refused("{\"request\": {\"prompt\": \"ab\"}, \"answer\": {\"token_ids\": [1], \"determinism\": "
+                   "{\"seed\": 1.5}}}",
+                   "answer", "determinism.seed is 1.5");
+}
+
 static void what_is_no_token_id_is_named(void **state) {
     (void)state;
-    static const char *const bad[] = {"-1", "2147483648", "\"a\"", "1.0"};
+    static const char *const bad[] = {"-1", "2147483648", "999999", "\"a\"", "1.0"};
     const int32_t prompt[] = {97};
     sf_params params;
     sf_params_default(&params);
@@ -77,8 +103,8 @@ static void what_is_no_token_id_is_named(void **state) {
         json_array_append_new(ids, json_integer(5));
         json_array_append_new(ids, json_loads(bad[i], JSON_DECODE_ANY, NULL));
         json_object_set_new(answer, "token_ids", ids);
-        assert_int_equal(sf_api_audit_expect(answer, 0, r, &e), SF_INVALID);
-        assert_non_null(strstr(e.message, "token_ids[1] of choice 0"));
+        assert_int_equal(sf_api_audit_expect(&fake_model, answer, 0, r, &e), SF_INVALID);
+        assert_non_null(strstr(e.message, "token_ids[1] is "));
         json_decref(answer);
         sf_request_destroy(r);
     }
@@ -87,6 +113,7 @@ static void what_is_no_token_id_is_named(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_refused_body_leaves_no_answer),
                                        cmocka_unit_test(the_answer_outlives_the_body),
+                                       cmocka_unit_test(the_seed_is_the_requests_or_the_reported_one),
                                        cmocka_unit_test(what_is_no_token_id_is_named)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

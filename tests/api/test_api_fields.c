@@ -278,6 +278,55 @@ static void a_tiny_top_p_stays_positive(void **state) {
     sf_api_request_fini(&r);
 }
 
+static const char *unknown_of(const char *body, char *buf, size_t size) {
+    sf_api_request r;
+    sf_api_error e;
+    assert_int_equal(fake_read(&fake_model, SF_API_COMPLETION, body, &r, &e), SF_OK);
+    assert_non_null(r.ignored);
+    sf_api_request_unknown(&r, buf, size);
+    sf_api_request_fini(&r);
+    return buf;
+}
+
+static void all_unknown_fields_are_named(void **state) {
+    (void)state;
+    static const char body[] = "{\"best_of\": 1, \"prompt\": \"p\", \"user\": 2, \"messages\": []}";
+    char buf[64], tight[20];
+    assert_string_equal(unknown_of(body, buf, sizeof buf), "best_of, user, messages");
+    assert_string_equal(unknown_of(body, tight, sizeof tight), "best_of, user, ...");
+}
+
+static int64_t seed_of(const sf_api_model *m, const char *body) {
+    sf_api_request r;
+    sf_api_error e;
+    assert_int_equal(fake_read(m, SF_API_COMPLETION, body, &r, &e), SF_OK);
+    const int64_t seed = r.params.seed;
+    sf_api_request_fini(&r);
+    return seed;
+}
+
+/* An ordinary answer that is drawn should be another one each time; the others are the request's alone. */
+static void a_missing_seed_is_new_where_it_may_be(void **state) {
+    (void)state;
+    static const char drawn[] = "{\"prompt\": \"p\", \"seed\": null}";
+    int64_t seen[8];
+    for (int i = 0; i < 8; i++) {
+        seen[i] = seed_of(&fake_model, drawn);
+        assert_true(seen[i] >= 0 && seen[i] < (int64_t)1 << 53);
+        for (int k = 0; k < i; k++)
+            assert_true(seen[k] != seen[i]);
+    }
+    assert_int_equal(seed_of(&fake_model, "{\"prompt\": \"p\", \"is_deterministic\": true}"), 77);
+    assert_int_equal(seed_of(&fake_model, "{\"prompt\": \"p\", \"temperature\": 0}"), 77);
+    assert_int_equal(seed_of(&fake_model, "{\"prompt\": \"p\", \"seed\": 5}"), 5);
+    sf_api_model m = fake_model;
+    m.seed_given = true;
+    assert_int_equal(seed_of(&m, drawn), 77);
+    m.seed_given = false;
+    m.deterministic_default = true;
+    assert_int_equal(seed_of(&m, drawn), 77);
+}
+
 static void defaults_are_the_tables(void **state) {
     (void)state;
     sf_api_request r;
@@ -287,7 +336,6 @@ static void defaults_are_the_tables(void **state) {
     assert_true(r.params.temperature == 1.0f);
     assert_true(r.params.top_p == 1.0f);
     assert_int_equal(r.params.n, 1);
-    assert_int_equal(r.params.seed, 77);
     assert_int_equal(r.params.logprobs, -1);
     assert_false(r.params.deterministic);
     assert_true(r.add_special_tokens);
@@ -412,6 +460,8 @@ int main(void) {
         cmocka_unit_test(numbers_beside_a_limit_show_their_digits),
         cmocka_unit_test(limits_that_are_none_are_not_shown),
         cmocka_unit_test(seeds_are_exact),
+        cmocka_unit_test(all_unknown_fields_are_named),
+        cmocka_unit_test(a_missing_seed_is_new_where_it_may_be),
         cmocka_unit_test(max_tokens_edges),
         cmocka_unit_test(the_newer_name_of_max_tokens_wins_in_any_order),
         cmocka_unit_test(errors_of_length_name_the_field_that_counted),

@@ -194,6 +194,7 @@ class Requests(Shared):
         status, headers, _ = self.s.ask("GET", "/v1/completions")
         self.assertEqual((status, headers["Allow"]), (405, "POST"))
         self.assertEqual(self.s.ask("TRACE", "/v1/completions")[0], 405)
+        self.assertIn("PUT", json.loads(self.s.ask("PUT", "/v1/completions")[2])["error"]["message"])
 
     def test_tokens_go_to_text_and_back(self):
         _, a = self.s.post("/tokenize", {"content": "Hello wörld", "add_special": False, "with_pieces": True})
@@ -202,6 +203,9 @@ class Requests(Shared):
         self.assertEqual(b["prompt"], "Hello wörld")
         _, c = self.s.post("/tokenize", {"messages": [{"role": "user", "content": "hi"}]})
         self.assertGreater(c["count"], 5)
+        self.assertEqual(self.s.post("/tokenize", {"prompt": "", "add_special_tokens": False})[1]["tokens"], [])
+        self.assertIn("tokens is a string", self.refused(400, {"tokens": "x"}, "/detokenize", "tokens")["message"])
+        self.assertIn("tokens is missing", self.refused(400, {}, "/detokenize", "tokens")["message"])
 
     def test_a_request_id_comes_back(self):
         self.assertEqual(self.s.ask("GET", "/health", headers={"X-Request-Id": "abc-1"})[1]["X-Request-Id"], "abc-1")

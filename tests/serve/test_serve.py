@@ -169,11 +169,80 @@ class Audits(Shared):
             self.assertEqual([c["match"] for c in self.audit(self.ASK, other)["choices"]], [False, True])
         self.assertFalse(self.audit({**self.ASK, "seed": 10}, answer)["match"])
 
+    def mismatch(self, request, answer, change):
+        """(position, what) of the first mismatch that an audit of the changed answer finds."""
+        other = json.loads(json.dumps(answer))
+        change(other, other["choices"][0])
+        other.pop("determinism")
+        a = self.audit(request, other)
+        self.assertFalse(a["match"])
+        self.assertIsNone(a["digest_match"])
+        found = next(c for c in a["choices"] if not c["match"])["mismatch"]
+        return found["position"], found["what"]
+
+    def test_a_changed_text_is_found_without_a_digest(self):
+        ask = {**self.ASK, "echo": True, "prompt_logprobs": 1, "max_tokens": 10}
+        answer = self.s.complete(**ask)
+        self.assertTrue(self.audit(ask, answer)["match"])
+        n = answer["usage"]["prompt_tokens"]
+        changes = [((10, "text"), lambda a, c: c.update(text=c["text"] + ".")), ((10, "text"), lambda a, c: c.update(text=c["text"][:-1])),
+                   ((10, "text"), lambda a, c: c.update(text=c["text"][len("Once"):])),
+                   ((3, "top_logprobs"), lambda a, c: c["logprobs"]["top_logprobs"].__setitem__(n + 3, {"No doubt": -0.1})),
+                   ((3 - n, "top_logprobs"), lambda a, c: c["logprobs"]["top_logprobs"].__setitem__(3, None)),
+                   ((0, "token"), lambda a, c: c["logprobs"]["tokens"].__setitem__(n, "x")),
+                   ((9, "logprob"), lambda a, c: c["logprobs"]["token_logprobs"].pop()),
+                   ((10, "logprob"), lambda a, c: c["logprobs"]["token_logprobs"].append(-1.5)),
+                   ((2, "prompt_logprobs"), lambda a, c: c["prompt_logprobs"].__setitem__(2, None)),
+                   ((n - 1, "prompt_logprobs"), lambda a, c: c["prompt_logprobs"].pop())]
+        for found, change in changes:
+            self.assertEqual(self.mismatch(ask, answer, change), found)
+
+    def test_a_changed_chat_is_found_without_a_digest(self):
+        ask = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 8, "logprobs": True, "top_logprobs": 2, "return_token_ids": True,
+               "prompt_logprobs": 0, "is_deterministic": True, "n": 2}
+        _, answer = self.s.post("/v1/chat/completions", ask)
+        self.assertTrue(self.audit(ask, answer)["match"])
+        end = len(answer["choices"][0]["token_ids"])
+        changes = [((end, "text"), lambda a, c: c["message"].update(content=c["message"]["content"] + " Berlin.")),
+                   ((2, "top_logprobs"), lambda a, c: c["logprobs"]["content"][2]["top_logprobs"].pop()),
+                   ((1, "bytes"), lambda a, c: c["logprobs"]["content"][1]["bytes"].append(46)),
+                   ((end - 1, "logprob"), lambda a, c: c["logprobs"]["content"].pop()),
+                   ((1, "prompt_logprobs"), lambda a, c: a["prompt_logprobs"].__setitem__(1, {}))]
+        for found, change in changes:
+            self.assertEqual(self.mismatch(ask, answer, change), found)
+
+    def test_each_prompt_of_a_list_has_its_digest_compared(self):
+        ask = {**self.ASK, "prompt": ["One", "Two"], "max_tokens": 6}
+        answer = self.s.complete(**ask)
+        a = self.audit(ask, answer)
+        self.assertEqual((a["match"], a["digest_match"], a["digest"]), (True, [True] * 2, [d["digest"] for d in answer["determinism"]]))
+        answer["determinism"][1]["digest"] = "0" * 64
+        a = self.audit(ask, answer)
+        self.assertEqual((a["match"], a["digest_match"]), (False, [True, False]))
+        answer["determinism"].pop()
+        self.assertEqual(self.audit(ask, answer)["digest_match"], [True, None])
+
+    def test_without_a_seed_ordinary_answers_differ_and_the_reported_one_replays_them(self):
+        ask = {"prompt": "Once upon a time", "max_tokens": 12, "temperature": 1, "return_token_ids": True}
+        answers = [self.s.complete(**ask) for _ in range(4)]
+        self.assertEqual(len({tuple(a["choices"][0]["token_ids"]) for a in answers}), 4)
+        for a in answers:
+            replay = self.s.complete(**ask, seed=a["determinism"]["seed"])
+            self.assertEqual(replay["choices"][0]["token_ids"], a["choices"][0]["token_ids"])
+        self.assertTrue(self.audit(ask, self.s.complete(**ask, is_deterministic=True, seed=-5))["match"])
+        fixed = [self.s.complete(**ask, is_deterministic=True) for _ in range(2)]
+        self.assertEqual([a["determinism"]["seed"] for a in fixed], [0, 0])
+        self.assertEqual(fixed[0]["determinism"]["digest"], fixed[1]["determinism"]["digest"])
+        fixed[0]["determinism"]["seed"] = 1
+        self.assertEqual(self.audit({**ask, "seed": 0}, fixed[0])["choices"][0]["mismatch"]["what"], "seed")
+
     def test_an_ordinary_answer_is_audited_as_if_it_were_deterministic(self):
-        a = self.audit(self.ASK, self.s.complete(**{**self.ASK, "is_deterministic": False}))
-        self.assertEqual((a["object"], a["fingerprint_match"]), ("audit", True))
-        self.assertEqual([c["match"] for c in a["choices"]], [c["mismatch"] is None for c in a["choices"]])
-        self.assertTrue(all(c["tokens"] > 0 for c in a["choices"]))
+        ask = {**self.ASK, "is_deterministic": False}
+        pinned, fast = self.s.complete(**self.ASK), self.s.complete(**ask)
+        a = self.audit(ask, pinned)
+        self.assertEqual((a["match"], a["digest"]), (True, pinned["determinism"]["digest"]))
+        a, same = self.audit(ask, fast), fast["determinism"]["digest"] == pinned["determinism"]["digest"]
+        self.assertEqual((a["fingerprint_match"], a["match"], a["digest_match"]), (True, same, same))
 
     def test_what_cannot_be_audited_is_named(self):
         answer = self.s.complete(**{k: v for k, v in self.ASK.items() if k != "return_token_ids"})
