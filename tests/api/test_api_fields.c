@@ -212,6 +212,8 @@ static void seeds_are_exact(void **state) {
     assert_int_equal(try_value(seed, "-9223372036854775809", &e), SF_INVALID);
     assert_int_equal(try_value(seed, "\"7\"", &e), SF_INVALID);
     assert_string_equal(e.message, "seed is a string (\"7\"), expected a 64-bit integer");
+    assert_int_equal(try_value(seed, "5.0", &e), SF_INVALID);
+    assert_string_equal(e.message, "seed is 5.0, expected a 64-bit integer");
     assert_string_equal(e.reason, "invalid_type");
 }
 
