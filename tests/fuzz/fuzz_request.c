@@ -66,7 +66,7 @@ static void check_request(const sf_api_model *m, const sf_api_request *r, const 
     for (int i = 0; i < r->n_prompts; i++) {
         sf_request *q = NULL;
         require(sf_request_create(&r->params, r->prompts[i].data, (int)r->prompts[i].len, &q, &err) == SF_OK);
-        if (answer && sf_api_audit_expect(answer, i, q, &told) != SF_OK) check_error(&told);
+        if (answer && sf_api_audit_expect(m, answer, i, q, &told) != SF_OK) check_error(&told);
         sf_request_destroy(q);
     }
 }
