@@ -54,3 +54,15 @@ size_t sf_utf8_prefix(const char *s, size_t len) {
     }
     return len;
 }
+
+char *sf_utf8_one_line(char *text) {
+    const size_t len = strlen(text);
+    for (size_t i = 0; i < len;) {
+        int32_t cp = 0;
+        size_t bad, n = sf_utf8_char(text + i, len - i, &cp, &bad);
+        const size_t step = n > 0 ? n : bad;
+        if (n == 0 || cp < ' ' || (cp >= 0x7f && cp < 0xa0)) memset(text + i, ' ', step);
+        i += step;
+    }
+    return text;
+}

@@ -1,5 +1,5 @@
 /* UTF-8 as Unicode 15 defines it, table 3-7 (the same as RFC 3629, section 4): no overlong form, no
- * surrogate, nothing past U+10FFFF. Pure functions; any thread. */
+ * surrogate, nothing past U+10FFFF. Any thread. */
 #ifndef SF_BASE_UTF8_H
 #define SF_BASE_UTF8_H
 
@@ -22,5 +22,9 @@ size_t sf_utf8_prefix(const char *s, size_t len);
 static inline bool sf_utf8_valid(const char *s, size_t len) {
     return sf_utf8_prefix(s, len) == len;
 }
+
+/* For a line of a log or a terminal, in place: controls (also those of C1) and what is no UTF-8 become
+ * blanks, so that text of others neither begins a line nor steers a terminal. Returns text. */
+char *sf_utf8_one_line(char *text);
 
 #endif

@@ -1,5 +1,7 @@
 #include "bench/record.h"
 
+#include "base/utf8.h"
+
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -117,17 +119,9 @@ sf_code sf_bench_record_event(sf_bench_record *r, const char *data, size_t len, 
     return rc;
 }
 
-/* For one line of a terminal: controls, also those of C1 in UTF-8, are blanks. */
-static void one_line(char *text) {
-    for (unsigned char *s = (unsigned char *)text; *s; s++) {
-        if (*s < ' ' || *s == 0x7f) *s = ' ';
-        if (*s == 0xc2 && s[1] >= 0x80 && s[1] < 0xa0) s[0] = s[1] = ' ';
-    }
-}
-
 void sf_bench_record_fail(sf_bench_record *r, const char *text) {
     snprintf(r->error, sizeof r->error, "%s", text);
-    one_line(r->error);
+    sf_utf8_one_line(r->error);
 }
 
 void sf_bench_record_end(sf_bench_record *r) {
@@ -145,7 +139,7 @@ const char *sf_bench_error_text(const char *body, size_t len, char *buf, size_t 
     const char *message = message_in(o);
     snprintf(buf, size, "%.*s", message ? (int)size : (int)(len < 200 ? strnlen(body, len) : 200),
              message ? message : body);
-    one_line(buf);
+    sf_utf8_one_line(buf);
     json_decref(o);
     return buf;
 }

@@ -1,6 +1,7 @@
 #include "cli/setup.h"
 
 #include "api/json.h"
+#include "base/utf8.h"
 #include "cli/info_cuda.h"
 #include "device/cpu/cpu.h"
 #include "device/cuda/cuda.h"
@@ -11,12 +12,12 @@
 #include <string.h>
 
 int sf_cli_error(int code, const char *fmt, ...) {
+    char text[1200];
     va_list ap;
     va_start(ap, fmt);
-    fputs("steadfast: ", stderr);
-    vfprintf(stderr, fmt, ap);
-    fputc('\n', stderr);
+    vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
+    fprintf(stderr, "steadfast: %s\n", sf_utf8_one_line(text));
     return code;
 }
 

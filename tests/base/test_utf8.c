@@ -122,6 +122,28 @@ static void the_prefix_ends_where_the_text_goes_wrong(void **state) {
                      17);
 }
 
+static void a_line_keeps_its_text_and_loses_what_would_end_or_steer_it(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *line;
+    } rows[] = {{"plain \xc3\xa9\xf0\x9f\x98\x80", "plain \xc3\xa9\xf0\x9f\x98\x80"},
+                {"x\n2026-01-01 200 ok\r\t", "x 2026-01-01 200 ok  "},
+                {"\x1b[2J\x7f", " [2J "},
+                {"a\xc2\x9b"
+                 "b",
+                 "a  b"}, /* CSI in UTF-8 */
+                {"a\x9b"
+                 "b\xe2\x82",
+                 "a b  "}, /* CSI as it is; a character cut short */
+                {"\xc2\xa0", "\xc2\xa0"},
+                {"", ""}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[64];
+        strcpy(text, rows[i].text);
+        assert_string_equal(sf_utf8_one_line(text), rows[i].line);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_code_point_is_read_back),
@@ -129,6 +151,7 @@ int main(void) {
         cmocka_unit_test(a_maximal_subpart_is_one_replacement),
         cmocka_unit_test(a_character_cut_short_by_the_length_is_none),
         cmocka_unit_test(the_prefix_ends_where_the_text_goes_wrong),
+        cmocka_unit_test(a_line_keeps_its_text_and_loses_what_would_end_or_steer_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
