@@ -3,6 +3,7 @@
 #include "base/fds.h"
 #include "cli/guard.h"
 #include "cli/setup.h"
+#include "cli/warn.h"
 #include "engine/fingerprint.h"
 
 #include <stdio.h>
@@ -17,6 +18,7 @@ static int run_verb(const sf_plan *plan, sf_verb verb, int argc, char **argv) {
     sf_err err;
     if (sf_cli_opts_parse(verb, argc, argv, &o, &err) != SF_OK) return sf_cli_report(&err);
     int code = SF_EXIT_OK;
+    sf_cli_warn_env();
     if (o.weights) sf_cli_guard_mapping(o.weights);
     if (o.help) {
         sf_cli_help_verb(verb);

@@ -14,6 +14,16 @@ typedef struct keys {
     int n;
 } keys;
 
+/* Without blanks at its ends. */
+static char *trim(char *line) {
+    line += strspn(line, " \t");
+    size_t len = strlen(line);
+    while (len > 0 && (line[len - 1] == ' ' || line[len - 1] == '\t'))
+        len--;
+    line[len] = 0;
+    return line;
+}
+
 static sf_code read_keys(const sf_cli_opts *o, keys *k, sf_err *err) {
     for (int i = 0; i < o->n_api_keys; i++)
         k->list[k->n++] = o->api_keys[i];
@@ -22,10 +32,12 @@ static sf_code read_keys(const sf_cli_opts *o, keys *k, sf_err *err) {
     const int before = k->n;
     char *rest = NULL;
     for (char *line = strtok_r(k->text.data, "\r\n", &rest); line; line = strtok_r(NULL, "\r\n", &rest)) {
+        const char *key = trim(line);
+        if (!*key) continue;
         if (k->n - before == KEYS_MAX)
             return SF_FAIL(err, SF_INVALID, "api_key_file %s has more than %d keys", o->api_key_file,
                            KEYS_MAX);
-        k->list[k->n++] = line;
+        k->list[k->n++] = key;
     }
     /* An empty file must not open the server to everybody. */
     if (k->n == before) return SF_FAIL(err, SF_INVALID, "api_key_file %s has no key", o->api_key_file);

@@ -1,9 +1,14 @@
 #include "cli/warn.h"
 
 #include "api/fields.h"
+#include "base/suggest.h"
+#include "base/utf8.h"
+#include "cli/options.h"
+#include "cli/setup.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 const char *sf_cli_s(int64_t n) {
     return n == 1 ? "" : "s";
@@ -18,6 +23,7 @@ static bool told(const sf_warned *w, const char *name) {
 static void warn_unknown(sf_warned *w, const char *key, unsigned kind, const char *source, int64_t line) {
     char name[sizeof w->names[0]];
     snprintf(name, sizeof name, "%s", key);
+    sf_utf8_one_line(name);
     if (told(w, name)) return;
     if (w->n_names == SF_WARN_NAMES) {
         if (!w->more)
@@ -67,4 +73,25 @@ void sf_cli_warn_total(const sf_warned *w) {
     if (w->lines > 0)
         fprintf(stderr, "steadfast: warning: %lld line%s with unknown fields\n", (long long)w->lines,
                 sf_cli_s(w->lines));
+}
+
+void sf_cli_warn_env(void) {
+    static const char head[] = "STEADFAST_";
+    char names[SF_OPTS_MAX][64];
+    const char *known[SF_OPTS_MAX + 3] = {"STEADFAST_DEBUG", "STEADFAST_BINARY"}; /* the latter: bench/ */
+    int n = 2;
+    for (int i = 0; i < sf_n_opts; i++)
+        known[n++] = sf_opt_env(&sf_opts[i], names[i], sizeof names[i]);
+    for (char **v = environ; *v; v++) {
+        char name[64];
+        if (strncmp(*v, head, sizeof head - 1) != 0) continue;
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(*v, "="), *v);
+        bool is_known = false;
+        for (int i = 0; i < n && !is_known; i++)
+            is_known = strcmp(known[i], name) == 0;
+        if (is_known) continue;
+        const char *near = sf_suggest(name, known);
+        sf_cli_error(0, "warning: %s is set, and no flag has it%s%s%s", name, near ? ", did you mean " : "",
+                     near ? near : "", near ? "?" : "");
+    }
 }

@@ -24,6 +24,8 @@ void sf_cli_warn_request(sf_warned *w, const sf_api_model *m, const sf_api_reque
                          int64_t line);
 /* At the end of the run: how many lines held unknown fields. */
 void sf_cli_warn_total(const sf_warned *w);
+/* Variables that look like ours and are none: a typing error must not go unseen, where it is of a key. */
+void sf_cli_warn_env(void);
 /* "s", or "" after one thing. */
 const char *sf_cli_s(int64_t n);
 

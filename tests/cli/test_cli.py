@@ -98,6 +98,15 @@ class Usage(unittest.TestCase):
         code, _, err = B.run("tokenize", "--text", "a b", "--weights", B.weights, env={"STEADFAST_WEIGHTS": "/nonexistent"})
         self.assertEqual(code, 0, err)
 
+    def test_variables_that_no_flag_has_are_warned_of(self):
+        for name, near in (("STEADFAST_API_KEYS_FILE", "STEADFAST_API_KEY_FILE"), ("STEADFAST_UNHEARD_OF", None)):
+            code, _, err = B.run("info", env={name: "x", "STEADFAST_WINDOW": "8"})
+            self.assertEqual(code, 0, err)
+            lines = [x for x in err.splitlines() if "STEADFAST_" in x]
+            self.assertEqual(len(lines), 1, err)
+            self.assertIn(f"warning: {name} is set", lines[0])
+            self.assertEqual(f"did you mean {near}?" in lines[0], near is not None)
+
     def test_debug_variable_is_checked(self):
         self.fails(2, "STEADFAST_DEBUG", "info", env={"STEADFAST_DEBUG": "inject=x"})
         for value in ("magic=1", "inject=64", "inject=-1", "inject=99999999999", "fault=0", "fault=99999999999", "inject=+1",
