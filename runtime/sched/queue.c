@@ -78,28 +78,39 @@ static void prepare(const sf_sched *s, sf_request *r) {
         r->banned[r->n_banned++] = m->eos[i];
 }
 
-sf_code sf_sched_submit(sf_sched *s, sf_request *r, sf_err *err) {
-    SF_TRY(check_submit(s, r, err));
+static void append(sf_sched *s, sf_request *r) {
+    prepare(s, r);
+    r->next = NULL;
+    if (s->tail)
+        s->tail->next = r;
+    else
+        s->head = r;
+    s->tail = r;
+    s->n_queue++;
+    s->n_waiting += r->params.n;
+}
+
+sf_code sf_sched_submit_all(sf_sched *s, sf_request *const *all, int n, sf_err *err) {
+    for (int i = 0; i < n; i++)
+        SF_TRY(check_submit(s, all[i], err));
     sf_code rc = SF_OK;
     pthread_mutex_lock(&s->lock);
     if (s->failed) {
         rc = s->failure.code;
         if (err) *err = s->failure;
-    } else if (s->n_queue >= s->cfg.max_queue) {
-        rc = SF_FAIL(err, SF_FULL, "the queue holds %d requests, its limit", s->n_queue);
+    } else if (n > s->cfg.max_queue - s->n_queue) {
+        rc = SF_FAIL(err, SF_FULL, "the queue holds %d requests, its limit is %d", s->n_queue,
+                     s->cfg.max_queue);
     } else {
-        prepare(s, r);
-        r->next = NULL;
-        if (s->tail)
-            s->tail->next = r;
-        else
-            s->head = r;
-        s->tail = r;
-        s->n_queue++;
-        s->n_waiting += r->params.n;
+        for (int i = 0; i < n; i++)
+            append(s, all[i]);
     }
     pthread_mutex_unlock(&s->lock);
     return rc;
+}
+
+sf_code sf_sched_submit(sf_sched *s, sf_request *r, sf_err *err) {
+    return sf_sched_submit_all(s, &r, 1, err);
 }
 
 void sf_sched_cancel(sf_sched *s, sf_request *r) {

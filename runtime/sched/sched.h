@@ -53,6 +53,8 @@ void sf_sched_destroy(sf_sched *s); /* unfinished requests end as cancelled */
  * prompt) over the context, naming both counts;
  * more pages than the pool has), SF_NONDET (deterministic service is refused; says why). */
 SF_CHECKED sf_code sf_sched_submit(sf_sched *s, sf_request *r, sf_err *err);
+/* The same for all [n], each another one: all are queued, or on error none. */
+SF_CHECKED sf_code sf_sched_submit_all(sf_sched *s, sf_request *const *all, int n, sf_err *err);
 /* Asks for r to end; its slot and pages are free after the next step. Any thread. */
 void sf_sched_cancel(sf_sched *s, sf_request *r);
 

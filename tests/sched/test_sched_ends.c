@@ -149,6 +149,25 @@ static void a_full_queue_says_so(void **state) {
     run_all(s, w, 3);
 }
 
+static void a_list_is_queued_whole_or_not_at_all(void **state) {
+    (void)state;
+    cfg.max_queue = 3;
+    reopen();
+    sf_params p = params(true, 1);
+    sf_err err;
+    submit(0, &p, 5);
+    sf_request *all[3];
+    for (int i = 0; i < 3; i++)
+        all[i] = w[i + 1].req = fake_request(&p, prompt, 5);
+    assert_int_equal(sf_sched_submit_all(s, all, 3, &err), SF_FULL);
+    assert_int_equal(sf_sched_submit_all(s, (sf_request *[]){all[0], w[0].req}, 2, &err), SF_INVALID);
+    assert_int_equal(sf_sched_submit_all(s, all, 2, &err), SF_OK); /* none of them was queued before */
+    assert_int_equal(sf_sched_submit(s, all[2], &err), SF_FULL);
+    steps(1);
+    assert_int_equal(sf_sched_submit(s, all[2], &err), SF_OK);
+    run_all(s, w, 4);
+}
+
 static void determinism_that_failed_its_selftest_is_refused_and_ordinary_service_goes_on(void **state) {
     (void)state;
     cfg.refuse_deterministic = "gemm rows differ";
@@ -393,6 +412,7 @@ int main(void) {
         TEST(a_prompt_of_the_whole_context_can_be_scored),
         TEST(submit_refuses_what_the_pool_can_never_hold),
         TEST(a_full_queue_says_so),
+        TEST(a_list_is_queued_whole_or_not_at_all),
         TEST(determinism_that_failed_its_selftest_is_refused_and_ordinary_service_goes_on),
         TEST(a_request_is_submitted_once),
         TEST(create_refuses_a_wrong_configuration),
