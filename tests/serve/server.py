@@ -64,8 +64,12 @@ class Server:
 
     def events(self, path, body):
         """The data of a stream's events, [DONE] included."""
-        _, _, text = self.ask("POST", path, {**body, "stream": True})
-        return [e[6:] for e in text.decode().split("\n\n") if e.startswith("data: ")]
+        return self.stream(path, body)[1]
+
+    def stream(self, path, body):
+        """(status, the data of the events; none where it is no stream)"""
+        status, _, text = self.ask("POST", path, {**body, "stream": True})
+        return status, [e[6:] for e in text.decode().split("\n\n") if e.startswith("data: ")]
 
     def raw(self, data, timeout=20):
         """Sends bytes as they are; what comes back until the other side closes."""
