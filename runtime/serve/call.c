@@ -43,11 +43,12 @@ static void cancel_all(sf_call *c) {
 /* An answer in one piece; a call that has none yet has nobody to tell any more. */
 static void refuse(sf_call *c, const sf_api_error *e) {
     if (c->conn && !c->answered) {
-        if (c->told)
+        int status = e->status;
+        if (c->streaming)
             sf_stream_error(c, e);
         else
-            sf_http_error(c->server, c->req, e);
-        sf_log_call(c, e->status, e->reason ? e->reason : e->type);
+            status = sf_http_refuse(c->server, c->req, e);
+        sf_log_call(c, status, e->reason ? e->reason : e->type);
         c->conn->call = NULL; /* its next request may come before the last job of this one ends */
         c->conn = NULL;
     }
@@ -87,15 +88,20 @@ static sf_code create_jobs(sf_call *c, sf_api_error *err) {
     return SF_OK;
 }
 
+/* All or none: prompts that ran while the rest of them is refused would run for nobody. */
 static sf_code submit(sf_call *c, sf_api_error *err) {
-    for (; c->n_submitted < c->n_jobs; c->n_submitted++) {
-        sf_err below;
-        const sf_code rc = sf_driver_submit(c->server->driver, c->jobs[c->n_submitted], &below);
-        if (rc == SF_OK) continue;
+    const int most = sf_engine_sched_config(c->server->engine)->max_queue;
+    sf_err below;
+    if (c->n_jobs > most)
+        return sf_api_fail(err, "prompt", "too_many_prompts",
+                           "prompt lists %d prompts, expected at most %d, as many as may wait (--max-queue)",
+                           c->n_jobs, most);
+    const sf_code rc = sf_driver_submit(c->server->driver, c->jobs, c->n_jobs, &below);
+    if (rc != SF_OK)
         sf_api_error_from(&below, err);
-        return rc;
-    }
-    return SF_OK;
+    else
+        c->n_submitted = c->n_jobs;
+    return rc;
 }
 
 static sf_code read_call(sf_call *c, json_t *body, sf_api_error *err) {
@@ -109,14 +115,14 @@ static sf_code read_call(sf_call *c, json_t *body, sf_api_error *err) {
     SF_TRY(sf_api_request_prompts(m, &c->api, err));
     if (c->api.ignored) {
         char names[400];
-        sf_log_event(c->server, "request %s: unknown and ignored: %s", c->id,
+        sf_log_event(c->server, "request %s: unknown and ignored: %s", c->ticket.id,
                      sf_api_request_unknown(&c->api, names, sizeof names));
     }
     return create_jobs(c, err);
 }
 
 static sf_call *call_create(sf_server *s, struct evhttp_request *req, sf_call_kind kind, const char *prefix) {
-    sf_conn *conn = sf_conn_of(s, req);
+    sf_conn *conn = sf_conn_find(s, req);
     sf_call *c = conn ? calloc(1, sizeof *c) : NULL;
     if (!c) return NULL;
     c->server = s;
@@ -124,8 +130,8 @@ static sf_call *call_create(sf_server *s, struct evhttp_request *req, sf_call_ki
     c->conn = conn;
     c->kind = kind;
     c->created = (int64_t)time(NULL);
-    c->arrived_s = sf_now_s();
-    sf_new_id(prefix, c->id);
+    sf_new_id(prefix, conn->ticket.id);
+    c->ticket = conn->ticket;
     c->next = s->calls;
     if (s->calls) s->calls->prev = c;
     s->calls = c;
@@ -142,24 +148,18 @@ static void begin(sf_server *s, struct evhttp_request *req, sf_call_kind kind, c
         sf_http_error(s, req, &err);
         return;
     }
-    if (!sf_http_body(s, req, &body)) {
-        c->answered = true;
-        sf_log_call(c, 400, "invalid_json");
-        call_free(c);
-        return;
-    }
-    sf_code rc = read_call(c, body, &err);
+    sf_code rc = sf_http_body(req, &body, &err);
+    if (rc == SF_OK) rc = read_call(c, body, &err);
     json_decref(body);
     if (rc == SF_OK) rc = submit(c, &err);
     if (rc != SF_OK) {
-        free(c->told); /* not a stream: nothing has begun */
-        c->told = NULL;
         refuse(c, &err);
-        if (c->n_submitted == 0) call_free(c); /* else its jobs end first */
+        call_free(c);
         return;
     }
     sf_conn_wait(c->conn, c);
-    if (c->api.stream) sf_stream_begin(c);
+    c->streaming = c->api.stream;
+    if (c->streaming) sf_stream_begin(c);
 }
 
 void sf_handle_completions(sf_server *s, struct evhttp_request *req) {
@@ -187,12 +187,18 @@ static void count(const sf_call *c, const sf_job *j) {
         longest = a.choices[i].n_tokens > longest ? a.choices[i].n_tokens : longest;
         if (a.choices[i].finish > t.finish) t.finish = a.choices[i].finish;
     }
-    t.whole = sf_now_s() - c->arrived_s;
-    if (j->admitted_s > 0) t.queued = j->admitted_s - c->arrived_s;
-    if (j->first_s > 0) t.first_token = j->first_s - c->arrived_s;
+    t.whole = sf_now_s() - c->ticket.arrived_s;
+    if (j->admitted_s > 0) t.queued = j->admitted_s - c->ticket.arrived_s;
+    if (j->first_s > 0) t.first_token = j->first_s - c->ticket.arrived_s;
     if (longest > 1) t.per_token = (j->last_s - j->first_s) / (longest - 1);
     sf_metrics_request(c->server->metrics, &t);
 }
+
+static const sf_api_error shutdown_error = {.code = SF_CANCELLED,
+                                            .status = 503,
+                                            .type = "server_error",
+                                            .reason = "shutdown",
+                                            .message = "the server is shutting down"};
 
 /* The error that ended job j, or that it was cut short although the client is still there. */
 static bool job_failed(const sf_job *j, sf_api_error *out) {
@@ -206,22 +212,19 @@ static bool job_failed(const sf_job *j, sf_api_error *out) {
         return true;
     }
     if (!j->cancelled) return false;
-    *out = (sf_api_error){.code = SF_CANCELLED,
-                          .status = 503,
-                          .type = "server_error",
-                          .reason = "shutdown",
-                          .message = "the server is shutting down"};
+    *out = shutdown_error;
     return true;
 }
 
 bool sf_call_try_end(sf_call *c) {
     if (c->n_done < c->n_submitted || (c->conn && c->stalled)) return false;
     if (c->conn && !c->answered) {
-        if (c->told)
+        int status = 200;
+        if (c->streaming)
             sf_stream_end(c);
         else
-            sf_http_json(c->server, c->req, 200, sf_form_answer(c));
-        sf_log_call(c, 200, "ok");
+            status = sf_http_json(c->server, c->req, status, sf_form_answer(c));
+        sf_log_call(c, status, status == 200 ? "ok" : "out_of_memory");
     } else if (!c->conn && !c->answered) {
         sf_log_call(c, 499, "client_closed");
         evhttp_request_free(c->req); /* evhttp left it to us when the connection went */
@@ -242,7 +245,7 @@ void sf_calls_wake(sf_server *s) {
     bool done;
     while ((j = sf_driver_ready(s->driver, &done))) {
         sf_call *c = j->owner;
-        if (c->told && c->conn && !c->answered) sf_stream_news(c, j);
+        if (c->streaming && c->conn && !c->answered) sf_stream_news(c, j);
         if (done) job_done(c, j);
         (void)sf_call_try_end(c);
     }
@@ -256,6 +259,11 @@ void sf_call_gone(sf_call *c) {
 }
 
 void sf_calls_cancel(sf_server *s) {
-    for (sf_call *c = s->calls; c; c = c->next)
+    for (sf_call *c = s->calls, *next; c; c = next) {
+        next = c->next;
         cancel_all(c);
+        if (c->n_done < c->n_submitted) continue; /* the end of its jobs is told */
+        refuse(c, &shutdown_error);               /* all that held it is a client that reads too slowly */
+        call_free(c);
+    }
 }

@@ -3,6 +3,7 @@
  * One that only ends its sending (shutdown, half-close) sends the same FIN, and nothing more can be told
  * before bytes are sent to it, which an answer in one piece does at its very end: it is taken to have left.
  */
+#include "serve/http_priv.h"
 #include "serve/serve_priv.h"
 
 #include "base/progress.h"
@@ -39,17 +40,14 @@ static void conn_release(sf_conn *c) {
     free(c);
 }
 
-/* Sends an answer past evhttp, which then sees the end of the connection and frees it. */
-static void cut_off(sf_conn *c, const char *status) {
-    char answer[128];
-    const int fd = bufferevent_getfd(c->bev);
-    if (fd < 0) return;
-    const int n = snprintf(answer, sizeof answer,
-                           "HTTP/1.1 %s\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", status);
-    if (!c->server->tls) (void)!send(fd, answer, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
-    shutdown(fd, SHUT_RDWR);
-    c->reading_s = 0;
-    c->busy = true;
+/* The client's own id comes back, if it is one: printable, and not too long. */
+static void read_client_id(struct evhttp_request *req, char out[SF_CLIENT_ID_MAX + 1]) {
+    const char *id = evhttp_find_header(evhttp_request_get_input_headers(req), "X-Request-Id");
+    *out = 0;
+    if (!id || strlen(id) > SF_CLIENT_ID_MAX) return;
+    for (const char *s = id; *s; s++)
+        if (*s < '!' || *s > '~') return;
+    memcpy(out, id, strlen(id) + 1);
 }
 
 /* Reads the last n bytes of buf on until the head of a request ends: two ends of lines with nothing between.
@@ -73,11 +71,14 @@ static void follow_head(sf_conn *c, struct evbuffer *buf, size_t n) {
 
 static void on_input(struct evbuffer *buf, const struct evbuffer_cb_info *info, void *ctx) {
     sf_conn *c = ctx;
-    if (info->n_added == 0 || c->busy) return;
+    if (info->n_added == 0) return;
+    /* Past its limit nothing is read, and so the client's going away is not seen. */
+    if (c->busy && !c->refused && evbuffer_get_length(buf) >= UNREAD_MAX) sf_conn_hang_up(c);
+    if (c->busy) return;
     if (c->reading_s == 0) c->reading_s = sf_now_s();
     if (!c->head_over) follow_head(c, buf, info->n_added);
     /* evhttp has a limit too, and calls what is over it a bad request. */
-    if (!c->head_over && c->head_bytes > HEADERS_MAX) cut_off(c, "431 Request Header Fields Too Large");
+    if (!c->head_over && c->head_bytes > HEADERS_MAX) sf_conn_cut(c, 431);
 }
 
 static struct bufferevent *new_bev(sf_server *s) {
@@ -105,6 +106,7 @@ static struct bufferevent *accept_one(struct event_base *base, void *ctx) {
     s->conns = c;
     bufferevent_incref(bev);
     evbuffer_add_cb(bufferevent_get_input(bev), on_input, c);
+    evbuffer_add_cb(bufferevent_get_output(bev), sf_conn_on_output, c);
     return bev;
 }
 
@@ -172,10 +174,14 @@ static bool is_late(const sf_conn *c) {
 void sf_conns_sweep(sf_server *s) {
     for (sf_conn *c = s->conns, *next; c; c = next) {
         next = c->next;
-        if (is_dead(c))
+        if (c->refused && !c->lingers) /* what the client still sends must not cost it the answer */
+            c->lingers = true;
+        else if (is_dead(c))
             conn_release(c);
+        else if (c->refused)
+            sf_conn_hang_up(c);
         else if (is_late(c))
-            cut_off(c, "408 Request Timeout");
+            sf_conn_cut(c, 408);
     }
 }
 
@@ -183,6 +189,7 @@ static void on_close(struct evhttp_connection *evcon, void *ctx) {
     sf_conn *c = ctx;
     (void)evcon;
     evbuffer_remove_cb(bufferevent_get_input(c->bev), on_input, c);
+    evbuffer_remove_cb(bufferevent_get_output(c->bev), sf_conn_on_output, c);
     if (c->call) sf_call_gone(c->call);
     conn_release(c);
 }
@@ -209,19 +216,26 @@ static void send_at_once(int fd) {
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 }
 
-sf_conn *sf_conn_of(sf_server *s, struct evhttp_request *req) {
+sf_conn *sf_conn_find(const sf_server *s, struct evhttp_request *req) {
     struct evhttp_connection *evcon = evhttp_request_get_connection(req);
     struct bufferevent *bev = evcon ? evhttp_connection_get_bufferevent(evcon) : NULL;
     sf_conn *c = s->conns;
     while (c && c->bev != bev)
         c = c->next;
-    if (!c) return NULL;
+    return c;
+}
+
+void sf_conn_begin(sf_server *s, struct evhttp_request *req) {
+    sf_conn *c = sf_conn_find(s, req);
+    if (!c) return;
     c->busy = true;
     c->reading_s = 0;
-    send_at_once(bufferevent_getfd(bev));
-    evhttp_connection_set_closecb(evcon, on_close, c);
+    c->ticket.arrived_s = sf_now_s();
+    sf_new_id("req-", c->ticket.id);
+    read_client_id(req, c->ticket.client_id);
+    send_at_once(bufferevent_getfd(c->bev));
+    evhttp_connection_set_closecb(evhttp_request_get_connection(req), on_close, c);
     evhttp_request_set_on_complete_cb(req, on_complete, c);
-    return c;
 }
 
 void sf_conn_wait(sf_conn *c, sf_call *call) {

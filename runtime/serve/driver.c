@@ -79,17 +79,25 @@ void sf_job_destroy(sf_job *j) {
     free(j);
 }
 
-sf_code sf_driver_submit(sf_driver *d, sf_job *j, sf_err *err) {
-    j->submitted_s = sf_now_s();
-    /* Under the lock, so that the driver has the job on its list before the scheduler can end it. */
+sf_code sf_driver_submit(sf_driver *d, sf_job *const *jobs, int n, sf_err *err) {
+    sf_request **all = malloc((size_t)n * sizeof *all);
+    if (!all) return SF_FAIL(err, SF_NOMEM, "no memory for a request");
+    for (int i = 0; i < n; i++) {
+        all[i] = jobs[i]->req;
+        jobs[i]->submitted_s = sf_now_s();
+    }
+    /* Under the lock, so that the driver has the jobs on its list before the scheduler can end them. */
     pthread_mutex_lock(&d->lock);
-    const sf_code rc = sf_sched_submit(d->sched, j->req, err);
+    const sf_code rc = sf_sched_submit_all(d->sched, all, n, err);
     if (rc == SF_OK) {
-        j->next = d->incoming;
-        d->incoming = j;
+        for (int i = 0; i < n; i++) {
+            jobs[i]->next = d->incoming;
+            d->incoming = jobs[i];
+        }
         pthread_cond_signal(&d->work);
     }
     pthread_mutex_unlock(&d->lock);
+    free(all);
     return rc;
 }
 

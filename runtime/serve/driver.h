@@ -52,8 +52,9 @@ void sf_driver_stop(sf_driver *d); /* any thread; what still runs is cancelled f
 SF_CHECKED sf_code sf_job_create(sf_request *req, bool stream, void *owner, sf_job **out, sf_err *err);
 void sf_job_destroy(sf_job *j); /* never submitted, or taken as done */
 
-/* Errors are sf_sched_submit's; the job stays the caller's, and may be submitted again. */
-SF_CHECKED sf_code sf_driver_submit(sf_driver *d, sf_job *j, sf_err *err);
+/* All of jobs [n] or, on error, none. Errors are sf_sched_submit_all's and SF_NOMEM; the jobs stay the
+ * caller's, and may be submitted again. */
+SF_CHECKED sf_code sf_driver_submit(sf_driver *d, sf_job *const *jobs, int n, sf_err *err);
 void sf_driver_cancel(sf_driver *d, sf_job *j); /* it becomes done soon */
 
 /* The job that has waited longest with news, once; NULL: none has any. done: it has ended, it does not come

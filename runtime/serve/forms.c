@@ -9,7 +9,7 @@
 json_t *sf_form_head(const sf_call *c, const char *object) {
     json_t *o = json_object();
     bool ok = o != NULL;
-    sf_json_put(o, "id", json_string(c->id), &ok);
+    sf_json_put(o, "id", json_string(c->ticket.id), &ok);
     sf_json_put(o, "object", json_string(object), &ok);
     sf_json_put(o, "created", json_integer(c->created), &ok);
     sf_json_put(o, "model", json_string(c->server->cfg->model), &ok);

@@ -14,8 +14,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define REQUEST_ID_MAX 128
-
 /* clang-format off */
 const sf_endpoint sf_endpoints[] = {
     {"/", "GET,HEAD", true, true, sf_handle_page, "text/html", "a page to try the server with"},
@@ -46,11 +44,14 @@ static const struct {
                {405, "Method Not Allowed"},
                {408, "Request Timeout"},
                {413, "Content Too Large"},
+               {417, "Expectation Failed"},
                {429, "Too Many Requests"},
+               {431, "Request Header Fields Too Large"},
                {500, "Internal Server Error"},
+               {501, "Not Implemented"},
                {503, "Service Unavailable"}};
 
-static const char *reason_of(int status) {
+const char *sf_http_reason(int status) {
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
         if (reasons[i].status == status) return reasons[i].reason;
     return "Error";
@@ -66,24 +67,10 @@ void sf_new_id(const char *prefix, char out[48]) {
         at += (size_t)snprintf(out + at, 48 - at, "%02x", raw[i]);
 }
 
-/* The client's own id comes back, if it is one: printable, and not too long. */
-static const char *client_id(struct evhttp_request *req) {
-    const char *id = evhttp_find_header(evhttp_request_get_input_headers(req), "X-Request-Id");
-    if (!id || !*id || strlen(id) > REQUEST_ID_MAX) return NULL;
-    for (const char *s = id; *s; s++)
-        if (*s < '!' || *s > '~') return NULL;
-    return id;
-}
-
-void sf_http_headers(sf_server *s, struct evhttp_request *req, const char *id) {
+void sf_http_headers(sf_server *s, struct evhttp_request *req) {
     struct evkeyvalq *h = evhttp_request_get_output_headers(req);
-    const char *given = client_id(req);
-    char fresh[48];
-    if (!given && !id) {
-        sf_new_id("req-", fresh);
-        id = fresh;
-    }
-    evhttp_add_header(h, "X-Request-Id", given ? given : id);
+    const sf_conn *c = sf_conn_find(s, req);
+    if (c) evhttp_add_header(h, "X-Request-Id", *c->ticket.client_id ? c->ticket.client_id : c->ticket.id);
     evhttp_add_header(h, "Server", "steadfast");
     if (s->cfg->allowed_origin) {
         evhttp_add_header(h, "Access-Control-Allow-Origin", s->cfg->allowed_origin);
@@ -95,7 +82,7 @@ void sf_http_text(sf_server *s, struct evhttp_request *req, int status, const ch
                   size_t len) {
     struct evkeyvalq *h = evhttp_request_get_output_headers(req);
     struct evbuffer *body = evbuffer_new();
-    sf_http_headers(s, req, NULL);
+    sf_http_headers(s, req);
     if (len > 0) evhttp_add_header(h, "Content-Type", type);
     if (evhttp_request_get_command(req) == EVHTTP_REQ_HEAD) { /* only how long it is; evhttp would send it */
         char length[24];
@@ -104,35 +91,49 @@ void sf_http_text(sf_server *s, struct evhttp_request *req, int status, const ch
     } else if (body) {
         evbuffer_add(body, text, len);
     }
-    evhttp_send_reply(req, status, reason_of(status), body);
+    evhttp_send_reply(req, status, sf_http_reason(status), body);
     if (body) evbuffer_free(body);
 }
 
 const char sf_http_nomem[] = "{\"error\":{\"message\":\"out of memory\",\"type\":\"server_error\","
                              "\"param\":null,\"code\":\"out_of_memory\"}}";
 
-void sf_http_json(sf_server *s, struct evhttp_request *req, int status, json_t *body) {
+int sf_http_json(sf_server *s, struct evhttp_request *req, int status, json_t *body) {
     char *text = body ? sf_json_dump(body) : NULL;
     json_decref(body);
-    if (text)
-        sf_http_text(s, req, status, "application/json", text, strlen(text));
-    else
+    if (!text) {
         sf_http_text(s, req, 500, "application/json", sf_http_nomem, sizeof sf_http_nomem - 1);
+        return 500;
+    }
+    sf_http_text(s, req, status, "application/json", text, strlen(text));
     free(text);
+    return status;
 }
 
-void sf_http_error(sf_server *s, struct evhttp_request *req, const sf_api_error *e) {
+static const sf_ticket *ticket_of(const sf_server *s, struct evhttp_request *req) {
+    const sf_conn *c = sf_conn_find(s, req);
+    return c ? &c->ticket : NULL;
+}
+
+/* The line is written first: what is sent may be gone at once. */
+void sf_http_ok(sf_server *s, struct evhttp_request *req, json_t *body) {
+    sf_log_request(s, ticket_of(s, req), req, body ? 200 : 500, body ? "ok" : "out_of_memory");
+    (void)sf_http_json(s, req, 200, body);
+}
+
+int sf_http_refuse(sf_server *s, struct evhttp_request *req, const sf_api_error *e) {
     json_t *o = json_object();
     bool ok = o != NULL;
     sf_json_put(o, "error", sf_api_error_json(e), &ok);
-    if (!ok) {
-        json_decref(o);
-        o = NULL;
-    }
     struct evkeyvalq *h = evhttp_request_get_output_headers(req);
     if (e->status == 429 || e->status == 503) evhttp_add_header(h, "Retry-After", "1");
     if (e->status == 401) evhttp_add_header(h, "WWW-Authenticate", "Bearer");
-    sf_http_json(s, req, e->status, o);
+    return sf_http_json(s, req, e->status, sf_json_done(o, ok));
+}
+
+void sf_http_error(sf_server *s, struct evhttp_request *req, const sf_api_error *e) {
+    sf_log_request(s, ticket_of(s, req), req, e->status, e->reason ? e->reason : e->type);
+    (void)sf_http_refuse(s, req, e);
 }
 
 void sf_http_fail(sf_server *s, struct evhttp_request *req, int status, const char *type, const char *reason,
@@ -145,15 +146,11 @@ void sf_http_fail(sf_server *s, struct evhttp_request *req, int status, const ch
     sf_http_error(s, req, &e);
 }
 
-bool sf_http_body(sf_server *s, struct evhttp_request *req, json_t **out) {
+sf_code sf_http_body(struct evhttp_request *req, json_t **out, sf_api_error *err) {
     struct evbuffer *in = evhttp_request_get_input_buffer(req);
     const size_t len = evbuffer_get_length(in);
     const char *text = len > 0 ? (const char *)evbuffer_pullup(in, -1) : "";
-    sf_api_error e;
-    sf_code rc = text ? sf_json_parse(text, len, "the body", out, &e) : sf_api_nomem(&e);
-    if (rc == SF_OK) return true;
-    sf_http_error(s, req, &e);
-    return false;
+    return text ? sf_json_parse(text, len, "the body", out, err) : sf_api_nomem(err);
 }
 
 /* ---- who may ---- */
@@ -175,16 +172,15 @@ static bool is_allowed(const sf_server *s, struct evhttp_request *req) {
     return found;
 }
 
-static const char *method_of(struct evhttp_request *req) {
+const char *sf_http_method(struct evhttp_request *req) {
     static const struct {
         enum evhttp_cmd_type type;
         const char *name;
-    } methods[] = {
-        {EVHTTP_REQ_GET, "GET"},         {EVHTTP_REQ_HEAD, "HEAD"},   {EVHTTP_REQ_POST, "POST"},
-        {EVHTTP_REQ_OPTIONS, "OPTIONS"}, {EVHTTP_REQ_PUT, "PUT"},     {EVHTTP_REQ_DELETE, "DELETE"},
-        {EVHTTP_REQ_PATCH, "PATCH"},     {EVHTTP_REQ_TRACE, "TRACE"}, {EVHTTP_REQ_CONNECT, "CONNECT"}};
-    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
-        if (methods[i].type == evhttp_request_get_command(req)) return methods[i].name;
+    } all[] = {{EVHTTP_REQ_GET, "GET"},     {EVHTTP_REQ_HEAD, "HEAD"},     {EVHTTP_REQ_POST, "POST"},
+               {EVHTTP_REQ_PUT, "PUT"},     {EVHTTP_REQ_DELETE, "DELETE"}, {EVHTTP_REQ_OPTIONS, "OPTIONS"},
+               {EVHTTP_REQ_TRACE, "TRACE"}, {EVHTTP_REQ_PATCH, "PATCH"}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].type == evhttp_request_get_command(req)) return all[i].name;
     return "another method";
 }
 
@@ -257,9 +253,9 @@ static void refuse_frame(sf_server *s, struct evhttp_request *req) {
 void sf_http_dispatch(struct evhttp_request *req, void *ctx) {
     sf_server *s = ctx;
     const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(req);
-    const char *path = uri ? evhttp_uri_get_path(uri) : NULL, *method = method_of(req);
+    const char *path = uri ? evhttp_uri_get_path(uri) : NULL, *method = sf_http_method(req);
     const sf_endpoint *r = path ? find_route(path) : NULL;
-    (void)sf_conn_of(s, req);
+    sf_conn_begin(s, req);
     if (!is_framed(req))
         refuse_frame(s, req);
     else if (strcmp(method, "OPTIONS") == 0)

@@ -26,17 +26,23 @@ void sf_http_dispatch(struct evhttp_request *req, void *server);
 /* text, len bytes of it, is copied. */
 void sf_http_text(sf_server *s, struct evhttp_request *req, int status, const char *type, const char *text,
                   size_t len);
-/* Takes body; NULL: there was no memory for it, which is answered instead. */
-void sf_http_json(sf_server *s, struct evhttp_request *req, int status, json_t *body);
+/* Takes body; NULL: there was no memory for it, which is answered instead. Returns the status sent. */
+int sf_http_json(sf_server *s, struct evhttp_request *req, int status, json_t *body);
 extern const char sf_http_nomem[]; /* that error's JSON */
-void sf_http_error(sf_server *s, struct evhttp_request *req, const sf_api_error *e);
+/* The same with 200, and a line in the log. */
+void sf_http_ok(sf_server *s, struct evhttp_request *req, json_t *body);
+void sf_http_error(sf_server *s, struct evhttp_request *req,
+                   const sf_api_error *e); /* and a line in the log */
+/* Without the line; returns the status sent. */
+int sf_http_refuse(sf_server *s, struct evhttp_request *req, const sf_api_error *e);
+const char *sf_http_reason(int status); /* HTTP's own phrase */
+const char *sf_http_method(struct evhttp_request *req);
 /* The same from its parts; reason is the error's code. */
 void sf_http_fail(sf_server *s, struct evhttp_request *req, int status, const char *type, const char *reason,
                   const char *fmt, ...) __attribute__((format(printf, 6, 7)));
-/* Headers that every answer has. id: the request's, or NULL for a new one. */
-void sf_http_headers(sf_server *s, struct evhttp_request *req, const char *id);
-/* The body as a JSON object; false: an error has been sent. */
-bool sf_http_body(sf_server *s, struct evhttp_request *req, json_t **out);
+void sf_http_headers(sf_server *s, struct evhttp_request *req); /* those that every answer has */
+/* The body as a JSON object. */
+SF_CHECKED sf_code sf_http_body(struct evhttp_request *req, json_t **out, sf_api_error *err);
 /* prefix and 96 random bits in hexadecimal. */
 void sf_new_id(const char *prefix, char out[48]);
 

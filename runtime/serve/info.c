@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-#define COUNTED_CONTEXTS 8 /* /tokenize takes longer texts than can be answered */
+/* /tokenize takes longer texts than can be answered, but the HTTP thread serves nobody else meanwhile. */
+#define COUNTED_CONTEXTS 8
 
 static json_t *card(const sf_server *s) {
     const char *name = s->cfg->model;
@@ -31,7 +32,7 @@ void sf_handle_models(sf_server *s, struct evhttp_request *req) {
         char *name = evhttp_uridecode(path + sizeof head - 1, 0, NULL);
         const bool known = name && strcmp(name, s->cfg->model) == 0;
         if (known)
-            sf_http_json(s, req, 200, card(s));
+            sf_http_ok(s, req, card(s));
         else
             sf_http_fail(s, req, 404, "invalid_request_error", "model_not_found",
                          "model is \"%.100s\", this server has %s", name ? name : "", s->cfg->model);
@@ -43,7 +44,7 @@ void sf_handle_models(sf_server *s, struct evhttp_request *req) {
     sf_json_push(data, card(s), &ok);
     sf_json_put(o, "object", json_string("list"), &ok);
     sf_json_put(o, "data", data, &ok);
-    sf_http_json(s, req, 200, sf_json_done(o, ok));
+    sf_http_ok(s, req, sf_json_done(o, ok));
 }
 
 void sf_handle_page(sf_server *s, struct evhttp_request *req) {
@@ -65,15 +66,15 @@ void sf_handle_health(sf_server *s, struct evhttp_request *req) {
     const char *refused = state == SF_READY ? sf_engine_sched_config(s->engine)->refuse_deterministic : NULL;
     if (refused)
         sf_json_put(o, "deterministic_requests_refused", sf_json_text(refused, strlen(refused)), &ok);
-    sf_http_json(s, req, state == SF_READY ? 200 : 503, sf_json_done(o, ok));
+    (void)sf_http_json(s, req, state == SF_READY ? 200 : 503, sf_json_done(o, ok));
 }
 
 void sf_handle_live(sf_server *s, struct evhttp_request *req) {
-    sf_http_json(s, req, 200, json_pack("{s:s}", "status", "ok"));
+    (void)sf_http_json(s, req, 200, json_pack("{s:s}", "status", "ok"));
 }
 
 void sf_handle_version(sf_server *s, struct evhttp_request *req) {
-    sf_http_json(s, req, 200, json_pack("{s:s}", "version", s->cfg->version));
+    sf_http_ok(s, req, json_pack("{s:s}", "version", s->cfg->version));
 }
 
 void sf_handle_metrics(sf_server *s, struct evhttp_request *req) {
@@ -127,7 +128,7 @@ static json_t *tokens_json(const sf_server *s, const sf_ids *ids, bool with_piec
     return sf_json_done(o, ok);
 }
 
-/* The HTTP thread does it, and serves nobody else meanwhile. */
+/* The prompt is longer than what is counted. */
 static sf_code fail_uncounted(const sf_server *s, const sf_api_model *m, sf_api_error *err) {
     const sf_api_error e = *err;
     const sf_code rc = sf_api_fail(err, e.param, "context_length_exceeded",
@@ -147,12 +148,12 @@ void sf_handle_tokenize(sf_server *s, struct evhttp_request *req) {
     m.max_context =
         m.max_context < INT32_MAX / COUNTED_CONTEXTS ? m.max_context * COUNTED_CONTEXTS : INT32_MAX;
     m.strict = false;
-    if (!sf_http_body(s, req, &body)) return;
+    sf_code rc = sf_http_body(req, &body, &err);
     rename_field(body, "content", "prompt");
     rename_field(body, "add_special", "add_special_tokens");
     const bool pieces = json_is_true(json_object_get(body, "with_pieces"));
     const unsigned kind = json_object_get(body, "messages") ? SF_API_CHAT : SF_API_COMPLETION;
-    sf_code rc = sf_api_request_read(&m, kind, body, &r, &err);
+    if (rc == SF_OK) rc = sf_api_request_read(&m, kind, body, &r, &err);
     r.params.max_tokens = 0; /* none is to come after them */
     r.prompt_only = true;
     if (rc == SF_OK) rc = sf_api_request_prompts(&m, &r, &err);
@@ -161,7 +162,7 @@ void sf_handle_tokenize(sf_server *s, struct evhttp_request *req) {
         rc = sf_api_fail(&err, "prompt", "invalid_value", "prompt lists %d prompts, expected one",
                          r.n_prompts);
     if (rc == SF_OK)
-        sf_http_json(s, req, 200, tokens_json(s, &r.prompts[0], pieces));
+        sf_http_ok(s, req, tokens_json(s, &r.prompts[0], pieces));
     else
         sf_http_error(s, req, &err);
     sf_api_request_fini(&r);
@@ -181,8 +182,8 @@ void sf_handle_detokenize(sf_server *s, struct evhttp_request *req) {
     sf_buf text = {0};
     sf_api_error err;
     sf_err below;
-    if (!sf_http_body(s, req, &body)) return;
-    sf_code rc = read_tokens(s->model, body, &ids, &err);
+    sf_code rc = sf_http_body(req, &body, &err);
+    if (rc == SF_OK) rc = read_tokens(s->model, body, &ids, &err);
     if (rc == SF_OK &&
         sf_tokenizer_decode(s->model->tokenizer, ids.data, ids.len, true, &text, &below) != SF_OK)
         rc = sf_api_nomem(&err);
@@ -192,7 +193,7 @@ void sf_handle_detokenize(sf_server *s, struct evhttp_request *req) {
         json_t *t = sf_json_text(text.data ? text.data : "", text.len);
         sf_json_put(o, "prompt", t ? json_incref(t) : NULL, &ok);
         sf_json_put(o, "content", t, &ok);
-        sf_http_json(s, req, 200, sf_json_done(o, ok));
+        sf_http_ok(s, req, sf_json_done(o, ok));
     } else {
         sf_http_error(s, req, &err);
     }

@@ -1,9 +1,12 @@
-/* One line for each request, text or JSON, on stderr. Prompts and answers are in it only where asked for. */
+/* One line for each request, text or JSON, on stderr. Prompts and answers are in it only where asked for.
+ * Text of clients passes sf_utf8_one_line, so that it makes no line of its own. */
+#include "serve/http_priv.h"
 #include "serve/serve_priv.h"
 
 #include "api/answer.h"
 #include "api/json.h"
 #include "base/progress.h"
+#include "base/utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -36,7 +39,7 @@ void sf_log_event(const sf_server *s, const char *fmt, ...) {
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     if (!s->cfg->log_json) {
-        fprintf(stderr, "%s %s\n", now_text(when), text);
+        fprintf(stderr, "%s %s\n", now_text(when), sf_utf8_one_line(text));
         return;
     }
     json_t *o = json_object();
@@ -62,10 +65,15 @@ static figures figures_of(const sf_call *c) {
         f.rollbacks += a.stats.rollbacks;
         for (int k = 0; k < a.n_choices; k++)
             f.output += a.choices[k].n_tokens;
-        const double first = c->jobs[i]->first_s - c->arrived_s;
+        const double first = c->jobs[i]->first_s - c->ticket.arrived_s;
         if (c->jobs[i]->first_s > 0 && (f.first_s < 0 || first < f.first_s)) f.first_s = first;
     }
     return f;
+}
+
+static void put_ticket(json_t *o, const sf_ticket *t, bool *ok) {
+    sf_json_put(o, "id", json_string(t->id), ok);
+    if (*t->client_id) sf_json_put(o, "client_id", json_string(t->client_id), ok);
 }
 
 static void log_json(const sf_call *c, int status, const char *outcome, const figures *f, double whole) {
@@ -73,7 +81,7 @@ static void log_json(const sf_call *c, int status, const char *outcome, const fi
     json_t *o = json_object();
     bool ok = o != NULL;
     sf_json_put(o, "time", json_string(now_text(when)), &ok);
-    sf_json_put(o, "id", json_string(c->id), &ok);
+    put_ticket(o, &c->ticket, &ok);
     sf_json_put(o, "kind",
                 json_string(c->kind == SF_CALL_AUDIT ? "audit"
                             : sf_call_is_chat(c)     ? "chat"
@@ -94,7 +102,7 @@ static void log_json(const sf_call *c, int status, const char *outcome, const fi
 
 void sf_log_call(const sf_call *c, int status, const char *outcome) {
     const figures f = figures_of(c);
-    const double whole = sf_now_s() - c->arrived_s;
+    const double whole = sf_now_s() - c->ticket.arrived_s;
     char when[40];
     if (c->server->cfg->log_json) {
         log_json(c, status, outcome, &f, whole);
@@ -103,9 +111,37 @@ void sf_log_call(const sf_call *c, int status, const char *outcome) {
     char *body = c->server->cfg->log_prompts && c->api.body ? sf_json_dump(c->api.body) : NULL;
     char first[32] = "";
     if (f.first_s >= 0) snprintf(first, sizeof first, " first %.3f s", f.first_s);
-    fprintf(stderr, "%s %s %d %s%s%s prompt %d output %d rollbacks %lld%s whole %.3f s%s%s\n", now_text(when),
-            c->id, status, outcome, c->api.stream ? " stream" : "",
+    fprintf(stderr, "%s %s %d %s%s%s prompt %d output %d rollbacks %lld%s whole %.3f s%s%s%s%s\n",
+            now_text(when), c->ticket.id, status, outcome, c->api.stream ? " stream" : "",
             c->api.params.deterministic ? " deterministic" : "", f.prompt, f.output, (long long)f.rollbacks,
-            first, whole, body ? " " : "", body ? body : "");
+            first, whole, *c->ticket.client_id ? " client-id " : "", c->ticket.client_id, body ? " " : "",
+            body ? body : "");
     free(body);
+}
+
+void sf_log_request(const sf_server *s, const sf_ticket *t, struct evhttp_request *req, int status,
+                    const char *outcome) {
+    static const sf_ticket unknown = {.id = "-"};
+    const struct evhttp_uri *uri = req ? evhttp_request_get_evhttp_uri(req) : NULL;
+    const char *path = uri ? evhttp_uri_get_path(uri) : NULL, *method = req ? sf_http_method(req) : "-";
+    char shown[200], when[40];
+    t = t ? t : &unknown;
+    snprintf(shown, sizeof shown, "%s", path ? path : "-");
+    sf_utf8_one_line(shown);
+    const double whole = t->arrived_s > 0 ? sf_now_s() - t->arrived_s : 0;
+    if (!s->cfg->log_json) {
+        fprintf(stderr, "%s %s %d %s %s %s whole %.3f s%s%s\n", now_text(when), t->id, status, outcome,
+                method, shown, whole, *t->client_id ? " client-id " : "", t->client_id);
+        return;
+    }
+    json_t *o = json_object();
+    bool ok = o != NULL;
+    sf_json_put(o, "time", json_string(now_text(when)), &ok);
+    put_ticket(o, t, &ok);
+    sf_json_put(o, "method", json_string(method), &ok);
+    sf_json_put(o, "path", json_string(shown), &ok);
+    sf_json_put(o, "status", json_integer(status), &ok);
+    sf_json_put(o, "outcome", json_string(outcome), &ok);
+    sf_json_put(o, "seconds", json_real(whole), &ok);
+    print_json(o);
 }

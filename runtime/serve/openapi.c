@@ -129,8 +129,7 @@ static json_t *content_of(const sf_endpoint *r) {
     return json_pack("{s:o}", "application/json", shape(r->answer));
 }
 
-static json_t *fault_json(const char *text, bool bare) {
-    if (bare) return json_pack("{s:s}", "description", text);
+static json_t *fault_json(const char *text) {
     return json_pack("{s:s, s:{s:o}}", "description", text, "content", "application/json", shape("error"));
 }
 
@@ -140,19 +139,20 @@ static json_t *answers(const sf_server *s, const sf_endpoint *r, bool *ok) {
     const struct {
         bool here;
         const char *status, *text;
-        bool bare; /* before a request is whole, there is nothing to read an error in */
-    } faults[] = {{post, "400", "a fault of the request", false},
-                  {keys, "401", "no valid key", false},
-                  {post || one, "404", "no such model", false},
-                  {true, "408", "the request did not come whole in time", true},
-                  {post, "413", "the body is too large", true},
-                  {post, "429", "the queue is full", false},
-                  {true, "500", "out of memory, or the device has failed", false},
-                  {true, "503", "loading or shutting down", false}};
+    } faults[] = {{post, "400", "a fault of the request"},
+                  {keys, "401", "no valid key"},
+                  {post || one, "404", "no such model"},
+                  {true, "405", "another method"},
+                  {true, "408", "the request did not come whole in time"},
+                  {post, "413", "the body is too large"},
+                  {post, "429", "the queue is full"},
+                  {true, "431", "the head of the request is too large"},
+                  {true, "500", "out of memory, or the device has failed"},
+                  {true, "503", "loading or shutting down"}};
     json_t *o = json_object();
     sf_json_put(o, "200", json_pack("{s:s, s:o}", "description", "the answer", "content", content_of(r)), ok);
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
-        if (faults[i].here) sf_json_put(o, faults[i].status, fault_json(faults[i].text, faults[i].bare), ok);
+        if (faults[i].here) sf_json_put(o, faults[i].status, fault_json(faults[i].text), ok);
     /* the body of a health check says its state whatever the status */
     if (strcmp(r->answer, "status") == 0)
         sf_json_put(o, "503", json_pack("{s:s, s:o}", "description", "not ready", "content", content_of(r)),
@@ -199,5 +199,5 @@ void sf_handle_openapi(sf_server *s, struct evhttp_request *req) {
                 json_pack("{s:o, s:{s:{s:s, s:s}}}", "schemas", sf_shapes_json(&ok), "securitySchemes", "key",
                           "type", "http", "scheme", "bearer"),
                 &ok);
-    sf_http_json(s, req, 200, sf_json_done(o, ok));
+    sf_http_ok(s, req, sf_json_done(o, ok));
 }

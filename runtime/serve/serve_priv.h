@@ -8,6 +8,7 @@
 #include "api/answer.h"
 #include "api/json.h"
 
+#include <event2/buffer.h>
 #include <event2/event.h>
 #include <event2/http.h>
 #include <pthread.h>
@@ -16,6 +17,15 @@
 struct ssl_ctx_st;
 
 typedef enum sf_serve_state { SF_LOADING, SF_READY, SF_DRAINING, SF_FAILED } sf_serve_state;
+
+#define SF_CLIENT_ID_MAX 128
+
+/* What a request is known by, in its answer's head and in the log. */
+typedef struct sf_ticket {
+    char id[48];
+    char client_id[SF_CLIENT_ID_MAX + 1]; /* the client's X-Request-Id; empty: none */
+    double arrived_s;                     /* when it was whole */
+} sf_ticket;
 
 /* A client's connection, from its acceptance on. */
 typedef struct sf_conn {
@@ -26,6 +36,10 @@ typedef struct sf_conn {
     size_t head_bytes;          /* of that request, until its head is over */
     bool head_over, line_empty; /* line_empty: the last byte but for CRs ended a line */
     bool busy;                  /* a request is being answered */
+    sf_ticket ticket;           /* that request's */
+    int refused;                /* cut.c's reason to end the connection; 0: none */
+    bool lingers;               /* a sweep has seen that */
+    bool rewriting;             /* cut.c */
     struct sf_call *call;       /* that request, where its answer takes time */
     struct sf_conn *prev, *next;
 } sf_conn;
@@ -49,16 +63,16 @@ typedef struct sf_call {
     struct evhttp_request *req;
     sf_conn *conn; /* NULL: the client has gone */
     sf_call_kind kind;
-    char id[48];
+    sf_ticket ticket;
     sf_api_request api;
     json_t *answer;  /* an audit: what is to be replayed; else NULL */
     int64_t created; /* Unix time */
-    double arrived_s;
-    sf_job **jobs; /* [n_jobs] */
+    sf_job **jobs;   /* [n_jobs] */
     int n_jobs, n_submitted, n_done;
-    sf_told *told; /* stream: [n_jobs * n] */
-    bool stalled;  /* stream: the client reads too slowly; news wait */
-    bool answered; /* an error has been sent, nothing more follows */
+    bool streaming; /* the head of a stream has been sent */
+    sf_told *told;  /* stream: [n_jobs * n] */
+    bool stalled;   /* stream: the client reads too slowly; news wait */
+    bool answered;  /* an error has been sent, nothing more follows */
     struct sf_call *prev, *next;
 } sf_call;
 
@@ -101,11 +115,21 @@ void sf_server_try_stop(sf_server *s);
 SF_CHECKED sf_code sf_conns_init(sf_server *s, sf_err *err); /* TLS, if configured, and evhttp's hooks */
 void sf_conns_fini(sf_server *s);
 void sf_conns_sweep(sf_server *s); /* ends those that take too long over a request; each second */
-/* The connection of a request that has just been read. */
-sf_conn *sf_conn_of(sf_server *s, struct evhttp_request *req);
+/* A request has just been read: its connection is busy with it, and it has a ticket. */
+void sf_conn_begin(sf_server *s, struct evhttp_request *req);
+/* The connection of a request; NULL: there was no memory for its record. */
+sf_conn *sf_conn_find(const sf_server *s, struct evhttp_request *req);
 /* From now on the answer takes time: the client's going away is noticed (sf_call_gone). */
 void sf_conn_wait(sf_conn *c, sf_call *call);
 size_t sf_conn_unsent(const sf_conn *c); /* bytes */
+
+/* ---- cut.c ---- */
+void sf_conn_hang_up(sf_conn *c); /* evhttp then sees its end and frees it */
+/* Refuses the request that is being read, with HTTP's status and an error object, and hangs up. */
+void sf_conn_cut(sf_conn *c, int status);
+/* Of the output of ctx, a sf_conn: what is written while no request is being answered is a page of evhttp's
+ * own, which an error object replaces. */
+void sf_conn_on_output(struct evbuffer *buf, const struct evbuffer_cb_info *info, void *ctx);
 
 /* ---- call.c, stream.c: completions, chats, audits ---- */
 void sf_calls_wake(sf_server *s);   /* takes what the driver has ready */
@@ -129,6 +153,9 @@ json_t *sf_form_logprobs(const sf_call *c, const sf_api_answer *a, int i, bool e
 
 /* ---- log.c ---- */
 void sf_log_call(const sf_call *c, int status, const char *outcome);
+/* A request that is no call. t NULL: not known; req NULL: it never came whole. */
+void sf_log_request(const sf_server *s, const sf_ticket *t, struct evhttp_request *req, int status,
+                    const char *outcome);
 void sf_log_event(const sf_server *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -121,7 +121,7 @@ static int job_index(const sf_call *c, const sf_job *j) {
 
 void sf_stream_begin(sf_call *c) {
     struct evkeyvalq *h = evhttp_request_get_output_headers(c->req);
-    sf_http_headers(c->server, c->req, c->id);
+    sf_http_headers(c->server, c->req);
     evhttp_add_header(h, "Content-Type", "text/event-stream; charset=utf-8");
     evhttp_add_header(h, "Cache-Control", "no-store");
     evhttp_add_header(h, "X-Accel-Buffering", "no");
@@ -188,6 +188,6 @@ static void on_drained(struct evhttp_connection *evcon, void *ctx) {
 
 void sf_calls_ping(sf_server *s) {
     for (sf_call *c = s->calls; c; c = c->next)
-        if (c->told && c->conn && !c->answered && sf_conn_unsent(c->conn) == 0)
+        if (c->streaming && c->conn && !c->answered && sf_conn_unsent(c->conn) == 0)
             send_bytes(c, ": ", "ping", "\n\n");
 }

@@ -273,16 +273,43 @@ class Slow(Shared):
             self.assertIn(len(c["logprobs"]["token_logprobs"]), range(17, 33))  # two passes
             self.assertEqual(c["logprobs"], whole[c["index"]]["logprobs"])
 
+def unread(server, **body):
+    """A connection over which a stream has been asked for, with room for little of it."""
+    data = json.dumps({**LONG, "stream": True, "n": 8, **body}).encode()
+    c = socket.socket()
+    c.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    c.connect(("127.0.0.1", server.port))
+    c.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (len(data), data))
+    c.settimeout(20 * PATIENCE)
+    return c
+
+
+def generated(server, tokens):
+    """Waits until so many have been."""
+    end = time.monotonic() + 60 * PATIENCE
+    while server.metric("generation_tokens_total") < tokens:
+        if time.monotonic() > end:
+            raise RuntimeError("they do not come")
+        time.sleep(0.01)
+
+
+class Unread(Shared):
+    flags = (*SMALL, "--served-model-name", "m" * 120000)  # long events: soon none can be sent
+
     def test_a_client_that_does_not_read_holds_up_nobody(self):
-        body = json.dumps({**LONG, "max_tokens": 500, "stream": True, "logprobs": 20, "n": 8}).encode()
-        with socket.create_connection(("127.0.0.1", self.s.port)) as c:
-            c.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            c.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
-            time.sleep(1)
+        before = self.s.metric("generation_tokens_total")
+        rss = self.s.rss_kb()
+        with unread(self.s, max_tokens=8, logprobs=1) as c:
+            generated(self.s, before + 8)
             self.assertEqual(self.s.complete(prompt="The", max_tokens=3)["usage"]["completion_tokens"], 3)
-            rss = self.s.rss_kb()
-            time.sleep(2)
+            generated(self.s, before + 64 + 3)
             self.assertLess(self.s.rss_kb() - rss, 64 << 10)
+            got = b""
+            while not got.endswith(b"0\r\n\r\n"):
+                got += c.recv(1 << 20)
+        events = [json.loads(x[6:]) for x in got.decode().split("\n") if x.startswith("data: {")]
+        self.assertLess(len(events), 64)  # what was stalled came in fewer events than tokens
+        self.assertEqual(sum(len(e["choices"][0]["logprobs"]["tokens"]) for e in events if e["choices"][0]["logprobs"]), 64)
 
 
 class Limits(Shared):
@@ -291,7 +318,10 @@ class Limits(Shared):
 
     @classmethod
     def setUpClass(cls):
-        cls.s = Server(BINARY, WEIGHTS, *cls.flags)
+        with tempfile.NamedTemporaryFile("w") as keys:
+            keys.write(" three \t\r\n  \n")
+            keys.flush()
+            cls.s = Server(BINARY, WEIGHTS, *cls.flags, "--api-key-file", keys.name)
         ask = cls.s.ask
         cls.s.ask = lambda m, p, b=None, headers=None, **k: ask(m, p, b, {"Authorization": "Bearer two", **(headers or {})}, **k)
         cls.digest = cls.s.complete(**PROBE)["determinism"]["digest"]
@@ -303,12 +333,17 @@ class Limits(Shared):
         self.assertTrue(full and all(h["Retry-After"] == "1" for h in full))
         self.assertEqual({status for status, _, _ in answers}, {200, 429})
 
+    def test_more_prompts_than_may_wait_are_refused_for_good(self):
+        e = self.refused(400, {"prompt": ["a", "b"], "max_tokens": 1}, param="prompt")
+        self.assertRegex(e["message"], "2 prompts, expected at most 1")
+
     def test_keys_are_asked_for_but_not_for_health(self):
         for key in ("", "Bearer", "Bearer on", "Bearer one2", "Basic one"):
             status, headers, _ = self.s.ask("GET", "/v1/models", headers={"Authorization": key})
             self.assertEqual((status, headers["WWW-Authenticate"]), (401, "Bearer"))
             self.assertEqual(self.s.ask("GET", "/health", headers={"Authorization": key})[0], 200)
-        self.assertEqual(self.s.ask("GET", "/v1/models", headers={"Authorization": "bearer one"})[0], 200)
+        for key in ("bearer one", "Bearer three"):
+            self.assertEqual(self.s.ask("GET", "/v1/models", headers={"Authorization": key})[0], 200)
 
     def test_pages_of_the_allowed_origin_may_ask(self):
         status, headers, _ = self.s.ask("OPTIONS", "/v1/completions", headers={"Origin": "https://a.example"})
@@ -320,6 +355,20 @@ class Limits(Shared):
         lines = [json.loads(x) for x in self.s.log if x.startswith("{")]
         self.assertEqual([x["outcome"] for x in lines if "outcome" in x][-1], "ok")
         self.assertFalse(any("secret" in x for x in self.s.log))
+
+    def test_requests_that_are_no_call_are_logged_too(self):
+        asked = (("GET", "/v1/models", None, "Bearer nobody", 401, "invalid_api_key"), ("GET", "/nope", None, None, 404, "not_found"),
+                 ("POST", "/tokenize", {"prompt": "x"}, None, 200, "ok"), ("POST", "/detokenize", {"tokens": [5]}, None, 200, "ok"))
+        for method, path, body, key, status, outcome in asked:
+            got, headers, _ = self.s.ask(method, path, body, headers={"Authorization": key} if key else None)
+            self.assertEqual(got, status)
+            mine = [x for x in map(json.loads, self.lines_of(headers["X-Request-Id"]))]
+            self.assertEqual([(x["method"], x["path"], x["status"], x["outcome"]) for x in mine], [(method, path, status, outcome)])
+        self.assertFalse(any('"/health"' in x or '"/metrics"' in x for x in self.s.log))
+
+    def lines_of(self, number):
+        self.wait_for("no line in the log", lambda: any(number in x for x in self.s.log))
+        return [x for x in self.s.log if number in x]
 
 
 class Ends(unittest.TestCase):
@@ -357,21 +406,26 @@ class Ends(unittest.TestCase):
     def test_a_client_that_reads_its_error_late_does_not_keep_the_server_from_ending(self):
         s = Server(BINARY, WEIGHTS, *SMALL, "--shutdown-timeout", 0, "--served-model-name", "m" * 60000)  # long events: soon none can be sent
         self.addCleanup(s.process.kill)
-        body = json.dumps({**LONG, "stream": True, "n": 8}).encode()
-        with socket.socket() as c:
-            c.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            c.connect(("127.0.0.1", s.port))
-            c.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+        with unread(s) as c:
             time.sleep(2)
             s.process.send_signal(signal.SIGTERM)
             while not any(" 503 shutdown " in line for line in s.log):
                 time.sleep(0.01)
-            c.settimeout(20)
             got = b""
             while not got.endswith(b"0\r\n\r\n") and (chunk := c.recv(1 << 20)):
                 got = (got + chunk)[-400:]
             self.assertIn(b'"code":"shutdown"', got)
             self.assertEqual(s.process.wait(20 * PATIENCE), 0)
+
+    def test_a_client_that_reads_nothing_does_not_keep_the_server_past_its_time(self):
+        s = Server(BINARY, WEIGHTS, *SMALL, "--shutdown-timeout", 0, "--served-model-name", "m" * 120000)
+        self.addCleanup(s.process.kill)
+        with unread(s, max_tokens=8):
+            generated(s, 64)  # nothing is left to cancel but the sending
+            s.settle()
+            self.assertFalse(any(" 200 ok stream " in line for line in s.log))
+            self.assertEqual(s.stop(timeout=20), 0)
+        self.assertTrue(any(" 503 shutdown stream " in line for line in s.log), s.log[-3:])
 
     def test_without_free_descriptors_new_connections_wait_and_the_log_stays_short(self):
         s = Server(BINARY, WEIGHTS, *SMALL)
