@@ -15,13 +15,21 @@ typedef struct planner {
     sf_err *err;
 } planner;
 
+/* The range of t that covers a row count; NULL: none. */
+static const sf_row_range *covering(const sf_template *t, int rows) {
+    for (int i = 0; i < t->n_rows; i++)
+        if (rows >= t->rows[i].lo && rows <= t->rows[i].hi) return &t->rows[i];
+    return NULL;
+}
+
 /* Of two templates that cover a row count, the one made for fewer rows, then the one made for this class. */
-static bool better(const sf_template *t, const sf_template *than, sf_class cls) {
+static bool better(const sf_template *t, const sf_template *than, sf_class cls, int rows) {
     if (!than) return true;
-    if (t->rows_hi != than->rows_hi) return t->rows_hi < than->rows_hi;
+    const sf_row_range *range = covering(t, rows), *other = covering(than, rows);
+    if (range->hi != other->hi) return range->hi < other->hi;
     bool own = !t->serves[!cls], than_own = !than->serves[!cls];
     if (own != than_own) return own;
-    return t->rows_lo > than->rows_lo;
+    return range->lo > other->lo;
 }
 
 /* NULL: an op that has nothing to do at so few rows. */
@@ -34,11 +42,11 @@ static sf_code choose(const planner *pl, const sf_op_desc *op, sf_class cls, int
         if (t->op != op->op || !t->serves[cls] || strcmp(t->backend, pl->in->machine.backend) != 0) continue;
         if (t->library) continue;
         any = true;
-        if (rows < t->rows_lo || rows > t->rows_hi) continue;
-        if (better(t, best, cls)) {
+        if (!covering(t, rows)) continue;
+        if (better(t, best, cls, rows)) {
             best = t;
             other = NULL;
-        } else if (!better(best, t, cls)) {
+        } else if (!better(best, t, cls, rows)) {
             other = t;
         }
     }
@@ -138,9 +146,9 @@ static sf_code check_offer(planner *pl, const sf_library_use *use, const sf_op_s
     if (!t || s->desc.scope != SF_SCOPE_LAYER)
         return SF_FAIL_AT(pl->err, SF_INVALID, use->loc, "op %s by %s, expected a product of a layer",
                           use->op, use->library);
-    if (t->rows_lo > pl->in->machine.max_rows)
+    if (t->rows[0].lo > pl->in->machine.max_rows)
         return SF_FAIL_AT(pl->err, SF_INVALID, use->loc,
-                          "%s serves from %d rows, expected max_rows over that", use->library, t->rows_lo);
+                          "%s serves from %d rows, expected max_rows over that", use->library, t->rows[0].lo);
     if (s->desc.library)
         return SF_FAIL_AT(pl->err, SF_INVALID, use->loc, "op %s stands twice, expected once", use->op);
     return SF_OK;
@@ -156,9 +164,9 @@ static sf_code route_library(planner *pl, const sf_library_use *use) {
     SF_TRY(check_offer(pl, use, s, swiglu && !finish ? NULL : t));
     sf_library_route *r = sf_arena_alloc(pl->arena, 1, sizeof *r);
     if (!r) return sf_arena_full(pl->err);
-    *r = (sf_library_route){use->library, t->rows_lo, 0, -1, s->epilogue == SF_EPILOGUE_ADD};
-    SF_TRY(find_kernel(pl, op, t, t->rows_lo, &r->kernel));
-    if (finish) SF_TRY(find_kernel(pl, op, finish, t->rows_lo, &r->finish));
+    *r = (sf_library_route){use->library, t->rows[0].lo, 0, -1, s->epilogue == SF_EPILOGUE_ADD};
+    SF_TRY(find_kernel(pl, op, t, t->rows[0].lo, &r->kernel));
+    if (finish) SF_TRY(find_kernel(pl, op, finish, t->rows[0].lo, &r->finish));
     s->desc.library = r;
     return SF_OK;
 }

@@ -186,16 +186,23 @@ static sf_code class_line(cursor *c) {
 }
 
 static sf_code rows_line(cursor *c) {
-    sf_word w = {0};
-    double lo = 0, hi = 0;
-    if (c->t->rows_lo) return sf_cursor_fail(c, sf_cursor_col(c), "a second row range, expected one");
-    SF_TRY(sf_cursor_word(c, "a row range such as 1..8 or 9..", &w));
-    if (!sf_parse_range(w.text, INT_MAX, &lo, &hi) || lo < 1 || hi > INT_MAX)
-        return sf_cursor_fail(c, w.col, "rows are '%.40s', expected a range such as 1..8 or 9..", w.text);
-    c->t->rows_lo = (int)lo;
-    c->t->rows_hi = (int)hi;
-    c->t->rows_line = c->line;
-    return sf_cursor_end(c);
+    sf_template *t = c->t;
+    if (t->n_rows) return sf_cursor_fail(c, sf_cursor_col(c), "a second line of rows, expected one");
+    do {
+        sf_word w = {0};
+        double lo = 0, hi = 0;
+        if (t->n_rows == SF_ROW_RANGES_MAX)
+            return sf_cursor_fail(c, sf_cursor_col(c), "a row range more, expected at most %d",
+                                  SF_ROW_RANGES_MAX);
+        SF_TRY(sf_cursor_word(c, "a row range such as 1..8 or 9..", &w));
+        if (!sf_parse_range(w.text, INT_MAX, &lo, &hi) || lo < 1 || hi > INT_MAX)
+            return sf_cursor_fail(c, w.col, "rows are '%.40s', expected a range such as 1..8 or 9..", w.text);
+        if (t->n_rows && lo <= t->rows[t->n_rows - 1].hi)
+            return sf_cursor_fail(c, w.col, "rows are '%.40s', expected a range past the one before", w.text);
+        t->rows[t->n_rows++] = (sf_row_range){(int)lo, (int)hi};
+    } while (sf_cursor_more(c));
+    t->rows_line = c->line;
+    return SF_OK;
 }
 
 /* An empty pattern is none. */
@@ -282,7 +289,7 @@ static sf_code check_head(const sf_template *t, bool op_seen, int prelude, sf_er
     const char *lacks = !op_seen                         ? "op"
                         : !t->backend                    ? "backend"
                         : !t->serves[0] && !t->serves[1] ? "class"
-                        : !t->rows_lo                    ? "rows"
+                        : !t->n_rows                     ? "rows"
                         : !t->order                      ? "order:"
                                                          : NULL;
     if (!lacks && t->library && t->serves[SF_CLASS_PINNED])

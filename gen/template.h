@@ -11,6 +11,7 @@
 
 #define SF_TEMPLATE_MAX_BYTES ((size_t)256 << 10)
 #define SF_TEMPLATE_MAX_LINES 4000
+#define SF_ROW_RANGES_MAX     4
 #define SF_PARAMS_MAX         32
 #define SF_CHOICES_MAX        16
 #define SF_LISTS_MAX          16
@@ -73,6 +74,10 @@ typedef struct sf_line {
 /* What a kernel does for a library: makes the copy of the weight, or SwiGLU of the product. */
 typedef enum sf_library_part { SF_PART_WEIGHT, SF_PART_SWIGLU } sf_library_part;
 
+typedef struct sf_row_range {
+    int lo, hi; /* INT_MAX: open */
+} sf_row_range;
+
 typedef struct sf_template {
     const char *path; /* for messages */
     const char *file; /* for generated files: "templates/cpu/gemm.c", whatever the folder's place */
@@ -85,8 +90,8 @@ typedef struct sf_template {
     int tile_line;
     sf_op op;
     bool serves[SF_CLASS_COUNT];
-    int rows_lo, rows_hi; /* INT_MAX: open */
-    int rows_line, n_params, n_lists, n_lines, prelude_end;
+    sf_row_range rows[SF_ROW_RANGES_MAX]; /* ascending, apart */
+    int n_rows, rows_line, n_params, n_lists, n_lines, prelude_end;
     sf_param params[SF_PARAMS_MAX];
     sf_list lists[SF_LISTS_MAX];
     sf_line *lines; /* [n_lines] */

@@ -7,7 +7,7 @@
 /* The reference twin, compiled by nvcc into this program. */
 #include "../../ref/cuda/gemm_ref.cu"
 
-static const int PROBES = 16, CAPACITY = 900;
+static const int PROBES = 16, CAPACITY = 1540;
 
 struct bench_op {
     const gemm_op &op;
@@ -159,7 +159,7 @@ static int check_fast(bench_op &b, double limit) {
 
 static std::vector<gemm_kernel> family(const gemm_op &op) {
     std::vector<gemm_kernel> all = {mma_kernel(op, 8), mma_kernel(op, 16), mma_kernel(op, 32)};
-    for (int rows : {64, 128, 256, 512, 768}) all.push_back(wgmma_kernel(op, rows, "chosen"));
+    for (int rows : {64, 128, 256, 512, 768, 1536}) all.push_back(wgmma_kernel(op, rows, "chosen"));
     for (int rows : {64, 256}) all.push_back(wgmma_kernel(op, rows, "rows"));
     all.push_back(wgmma_kernel(op, 128, "weights"));
     for (int features : {128, 192})
@@ -192,6 +192,7 @@ int gemm_check(const gemm_op &op) {
     for (const gemm_kernel &g : family(op)) {
         std::vector<int> counts = {1, 3, 7, g.rows - 1, g.rows};
         if (g.rows == 768) counts = {1, 300, 513, 540, 640, 700, 768}; /* each size of a CTA's rows */
+        if (g.rows == 1536) counts = {1, 1025, 1100, 1300, 1500, 1536};
         if (g.name == "gemm_wide") counts = {1, 65, g.rows, 2 * g.rows - 3, 513};
         failures += check_bits(b, g, counts, &seen);
     }

@@ -52,6 +52,7 @@ gemm_kernel gemm_pick(const gemm_op &op, int rows) {
     if (rows <= 16) return mma_kernel(op, 16);
     for (int bucket : {64, 128, 256, 512, 768})
         if (rows <= bucket) return wgmma_kernel(op, bucket, "chosen");
+    if (rows > 1024 && rows <= 1536) return wgmma_kernel(op, 1536, "chosen");
     return wide_kernel(op, 0, 256, 2);
 }
 

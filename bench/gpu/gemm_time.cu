@@ -101,7 +101,7 @@ static const int BETWEEN_ROWS[] = {300, 384, 540, 640, 700, 768, 900, 1024, 1300
 /* Beside the picked one. */
 static std::vector<gemm_kernel> between(const gemm_op &op, int rows) {
     std::vector<gemm_kernel> all = {wide_kernel(op, 0, 256, 2)};
-    for (int most : {512, 768})
+    for (int most : {512, 1536})
         if (most > 512 || rows <= most) all.push_back(wgmma_kernel(op, most, "chosen"));
     return all;
 }

@@ -2,7 +2,7 @@
 //@ op gemm
 //@ backend cuda
 //@ class both
-//@ rows 17..768
+//@ rows 17..768 1025..1536
 //@ name r${ROWS}t${T}
 //@ order: k ascending from 0 in steps of 16 (wgmma k16), one fp32 accumulator per output, no split
 //@ param N          int = 6144 in 1..1048576 from op.n
@@ -14,7 +14,7 @@
 //@ param OUT_BF16   int = 0 in 0..1
 //@ param WEIGHT     enum bf16 = bf16
 //@ param T          int = 3 in 1..8 from op.tile           # tiles of 16 features in a group: the weight's packing
-//@ param ROWS       int = 64 in 64..768 from bucket.rows   # 64, 128, 256, 512 or more
+//@ param ROWS       int = 64 in 64..1536 from bucket.rows   # 64, 128, 256, 512 or more
 //@ param PAIR       enum chosen|none|rows|weights = chosen # what two CTAs share
 //@ param FEATURES   int = 0 in 0..192                      # of a CTA at a time: whole groups; 0, here and below: chosen here
 //@ param ROW_BLOCKS int = 0 in 0..2                        # shares of the rows, each a pair's that shares weights

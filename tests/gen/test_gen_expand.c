@@ -176,16 +176,20 @@ static void ranges_and_classes_are_read(void **state) {
     sf_arena *a = new_arena();
     sf_template *t = NULL;
     sf_err err = {0};
-    assert_ok(parse_template(a,
-                             "//@ template u\n//@ op sample\n//@ backend cpu\n//@ class both\n//@ rows 9..\n"
-                             "//@ name a${N}\n//@ order: one,\n//@ order: two\n" PARAM_N PRELUDE "N\n",
-                             &t, &err),
-              &err);
+    assert_ok(
+        parse_template(a,
+                       "//@ template u\n//@ op sample\n//@ backend cpu\n//@ class both\n//@ rows 1..4 9..\n"
+                       "//@ name a${N}\n//@ order: one,\n//@ order: two\n" PARAM_N PRELUDE "N\n",
+                       &t, &err),
+        &err);
     assert_int_equal(t->op, SF_OP_SAMPLE);
     assert_true(t->serves[SF_CLASS_FAST] && t->serves[SF_CLASS_PINNED]);
     assert_int_equal(sf_template_class(t), SF_CLASS_PINNED);
-    assert_int_equal(t->rows_lo, 9);
-    assert_true(t->rows_hi > 1 << 30);
+    assert_int_equal(t->n_rows, 2);
+    assert_int_equal(t->rows[0].lo, 1);
+    assert_int_equal(t->rows[0].hi, 4);
+    assert_int_equal(t->rows[1].lo, 9);
+    assert_true(t->rows[1].hi > 1 << 30);
     assert_string_equal(t->order, "one, two");
     assert_int_equal(strlen(t->sha256), 64);
     sf_arena_destroy(a);

@@ -136,15 +136,16 @@ static void a_template_for_fewer_rows_wins(void **state) {
     sf_arena *a = new_arena();
     const char *dir = templates_copy("window");
     copy_file(TEST_TEMPLATES "/cpu/gemm_fast_few.c", at("w1.c"), "gemm_fast_few\n", "gemm_fast_window\n");
-    copy_file(at("w1.c"), at("w2.c"), "rows 1..4", "rows 9..12");
+    copy_file(at("w1.c"), at("w2.c"), "rows 1..4", "rows 5..6 9..12");
     copy_file(at("w2.c"), at("window/cpu/gemm_fast_window.c"), "name r${MR}", "name w${MR}");
     sf_planned *p = plan_of(a, TINY_MODEL, TINY_CONFIG, dir);
     const sf_op_desc *o = op_named(p, "o");
-    const int rows[] = {4, 8, 12, 96};
-    const char *const names[] = {"gemm_o_bf16_r2_cpu_fast", "gemm_o_bf16_r8_cpu_fast",
-                                 "gemm_o_bf16_w2_cpu_fast", "gemm_o_bf16_r8_cpu_fast"};
-    assert_int_equal(o->n_routes[SF_CLASS_FAST], 4);
-    for (int i = 0; i < 4; i++) {
+    const int rows[] = {4, 6, 8, 12, 96};
+    const char *const names[] = {"gemm_o_bf16_r2_cpu_fast", "gemm_o_bf16_w2_cpu_fast",
+                                 "gemm_o_bf16_r8_cpu_fast", "gemm_o_bf16_w2_cpu_fast",
+                                 "gemm_o_bf16_r8_cpu_fast"};
+    assert_int_equal(o->n_routes[SF_CLASS_FAST], 5);
+    for (int i = 0; i < 5; i++) {
         assert_int_equal(o->routes[SF_CLASS_FAST][i].rows_max, rows[i]);
         assert_string_equal(p->plan.kernels[o->routes[SF_CLASS_FAST][i].kernel].name, names[i]);
     }
