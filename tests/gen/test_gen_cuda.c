@@ -367,8 +367,8 @@ static void every_cuda_pair_is_planned(void **state) {
             sf_files *files = NULL;
             sf_planned *p = plan_of(a, models[m], configs[c], "templates");
             assert_ok(sf_emit(a, p, &files, &err), &err);
-            assert_int_equal(p->plan.n_kernels, c == 0 ? 65 : 60); /* four copies for a library, one SwiGLU */
-            assert_int_equal(op_named(p, "qkv")->n_routes[SF_CLASS_PINNED], 8);
+            assert_int_equal(p->plan.n_kernels, c == 0 ? 69 : 64); /* four copies for a library, one SwiGLU */
+            assert_int_equal(op_named(p, "qkv")->n_routes[SF_CLASS_PINNED], 10);
             assert_int_equal(op_named(p, "lm_head")->n_routes[SF_CLASS_PINNED], 5);
             assert_int_equal(op_named(p, "attention_long")->routes[SF_CLASS_FAST][0].kernel, -1);
         }
