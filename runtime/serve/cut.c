@@ -72,21 +72,31 @@ void sf_conn_cut(sf_conn *c, int status) {
     sf_conn_hang_up(c);
 }
 
-/* evhttp writes its pages piece by piece, and closes gently once they are out. */
-void sf_conn_on_output(struct evbuffer *buf, const struct evbuffer_cb_info *info, void *ctx) {
-    char line[] = "HTTP/1.1 413", answer[640];
-    sf_conn *c = ctx;
+/* Whether what was added begins an error page of evhttp's: "HTTP/1.1 413 ...". 100: the client may go on. */
+static bool begins_page(struct evbuffer *buf, size_t from, int *status) {
+    char line[] = "HTTP/1.1 413";
     struct evbuffer_ptr at;
-    if (info->n_added == 0 || c->rewriting) return;
-    if (!c->busy && evbuffer_ptr_set(buf, &at, info->orig_size, EVBUFFER_PTR_SET) == 0 &&
-        evbuffer_copyout_from(buf, &at, line, sizeof line - 1) == sizeof line - 1 &&
-        strncmp(line, "HTTP/", 5) == 0 && line[9] >= '4') /* 100: the client may go on */
-        refuse(c, atoi(line + 9));
-    if (!c->refused) return;
-    c->rewriting = true;
-    evbuffer_unfreeze(buf, 1);
-    evbuffer_drain(buf, evbuffer_get_length(buf));
-    evbuffer_freeze(buf, 1);
-    evbuffer_add(buf, answer, answer_of(c, answer, sizeof answer));
-    c->rewriting = false;
+    if (evbuffer_ptr_set(buf, &at, from, EVBUFFER_PTR_SET) != 0) return false;
+    if (evbuffer_copyout_from(buf, &at, line, sizeof line - 1) != sizeof line - 1) return false;
+    *status = atoi(line + 9);
+    return strncmp(line, "HTTP/", 5) == 0 && *status >= 400;
+}
+
+/* evhttp writes its pages piece by piece, and closes gently once they are out. A socket's output is frozen at
+ * its front between writes, and cannot even be read there; that of TLS never is, and must not be: it would be
+ * sent again and again. */
+void sf_conn_on_output(struct evbuffer *buf, const struct evbuffer_cb_info *info, void *ctx) {
+    char answer[640];
+    sf_conn *c = ctx;
+    int status = 0;
+    if (info->n_added == 0 || c->rewriting || (c->busy && !c->refused)) return;
+    if (!c->server->tls) evbuffer_unfreeze(buf, 1);
+    if (!c->busy && begins_page(buf, info->orig_size, &status)) refuse(c, status);
+    if (c->refused) {
+        c->rewriting = true;
+        evbuffer_drain(buf, evbuffer_get_length(buf));
+        evbuffer_add(buf, answer, answer_of(c, answer, sizeof answer));
+        c->rewriting = false;
+    }
+    if (!c->server->tls) evbuffer_freeze(buf, 1);
 }

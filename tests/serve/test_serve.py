@@ -459,6 +459,12 @@ class Ends(unittest.TestCase):
                 half.sendall(b"\x16\x03\x01\x02\x00\x01")  # the head of a hello that never comes
                 self.assertEqual((silent.recv(100), half.recv(100)), (b"", b""))
             with socket.create_connection(("127.0.0.1", s.port)) as plain, context.wrap_socket(plain, server_hostname="127.0.0.1") as c:
+                c.sendall(b"FOO / HTTP/1.1\r\nHost: x\r\n\r\n")
+                got = b""
+                while chunk := c.recv(65536):
+                    got += chunk
+                self.assertEqual((got[:12], got.count(b"HTTP/1.1"), got.count(b"unknown_method")), (b"HTTP/1.1 501", 1, 1))
+            with socket.create_connection(("127.0.0.1", s.port)) as plain, context.wrap_socket(plain, server_hostname="127.0.0.1") as c:
                 time.sleep(2.5)  # idle after its handshake: not late
                 c.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
                 self.assertTrue(c.recv(100).startswith(b"HTTP/1.1 200 OK"))
