@@ -84,7 +84,7 @@ struct sf_server {
     const sf_serve_config *cfg;
     struct event_base *base;
     struct evhttp *http;
-    struct event *wake, *tick, *sigterm, *sigint;
+    struct event *wake, *again, *tick, *sigterm, *sigint;
     struct evconnlistener *listener; /* evhttp's */
     struct ssl_ctx_st *tls;
     pthread_t thread;

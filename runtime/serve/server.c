@@ -115,10 +115,11 @@ static sf_code bind_port(sf_server *s, sf_err *err) {
 static sf_code events(sf_server *s, sf_err *err) {
     static const struct timeval second = {1, 0};
     s->wake = event_new(s->base, -1, EV_PERSIST, on_wake, s);
+    s->again = event_new(s->base, -1, 0, on_wake, s);
     s->tick = event_new(s->base, -1, EV_PERSIST, on_tick, s);
     s->sigterm = evsignal_new(s->base, SIGTERM, on_signal, s);
     s->sigint = evsignal_new(s->base, SIGINT, on_signal, s);
-    if (!s->wake || !s->tick || !s->sigterm || !s->sigint || event_add(s->tick, &second) != 0 ||
+    if (!s->wake || !s->again || !s->tick || !s->sigterm || !s->sigint || event_add(s->tick, &second) != 0 ||
         event_add(s->sigterm, NULL) != 0 || event_add(s->sigint, NULL) != 0)
         return SF_FAIL(err, SF_NOMEM, "no memory for the server's events");
     return SF_OK;
@@ -204,7 +205,7 @@ void sf_server_destroy(sf_server *s) {
         sf_call_drop(s->calls);
     if (s->http) evhttp_free(s->http); /* which tells of every connection that it closes */
     sf_conns_fini(s);
-    struct event *const all[] = {s->wake, s->tick, s->sigterm, s->sigint};
+    struct event *const all[] = {s->wake, s->again, s->tick, s->sigterm, s->sigint};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i]) event_free(all[i]);
     sf_driver_destroy(s->driver);
