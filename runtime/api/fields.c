@@ -37,7 +37,7 @@ const sf_api_field sf_api_fields[] = {
     {"repetition_penalty", SF_API_FLOAT, ALL, 0.01, 100, false, AT(params.repetition_penalty), "1", "divides logits of tokens seen"},
     {"frequency_penalty", SF_API_FLOAT, ALL, -2, 2, false, AT(params.frequency_penalty), "0", "per occurrence in the answer"},
     {"presence_penalty", SF_API_FLOAT, ALL, -2, 2, false, AT(params.presence_penalty), "0", "once for tokens in the answer"},
-    {"logit_bias", SF_API_BIAS, ALL, -100, 100, false, 0, "{}", "added to the logits of these token ids"},
+    {"logit_bias", SF_API_BIAS, ALL, -100, 100, false, 0, "{}", "added to the logits of these token ids, 1024 at most"},
     {"seed", SF_API_INT64, ALL, 0, 0, false, AT(params.seed), "--seed; without it 0 where is_deterministic or temperature 0, else a new one each time", "of the draws; the answer's determinism.seed says which it was"},
     {"n", SF_API_INT, ALL, 1, SF_N_MAX, false, AT(params.n), "1", "choices"},
     {"stop", SF_API_STOP, ALL, 0, SF_STOP_STRINGS_MAX, false, 0, "[]", "text that ends an answer, itself left out"},

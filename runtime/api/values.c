@@ -90,6 +90,9 @@ sf_code sf_api_read_bias(const sf_api_model *m, const sf_api_field *f, json_t *v
     if (!json_is_object(v)) return sf_api_wrong(f, v, err);
     size_t n = json_object_size(v), i = 0;
     if (n == 0) return SF_OK;
+    if (n > SF_BIAS_MAX)
+        return sf_api_fail(err, f->name, "invalid_value", "%s has %zu entries, expected at most %d", f->name,
+                           n, SF_BIAS_MAX);
     sf_bias *bias = calloc(n, sizeof *bias);
     if (!bias) return sf_api_nomem(err);
     r->params.bias = bias;

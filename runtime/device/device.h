@@ -11,8 +11,9 @@
 #include "base/err.h"
 #include "device/plan.h"
 
-#define SF_TOP_MAX  20 /* top log-probabilities per row */
-#define SF_STOP_MAX 64 /* banned ids per row */
+#define SF_TOP_MAX  20   /* top log-probabilities per row */
+#define SF_STOP_MAX 64   /* banned ids per row */
+#define SF_BIAS_MAX 1024 /* logit_bias entries per row */
 
 /* One logit_bias entry. */
 typedef struct sf_bias {
@@ -79,7 +80,8 @@ typedef struct sf_pass {
     int n_segs;
     const sf_segment *segs;
     int n_fresh;
-    const int32_t *fresh;     /* pages to zero before the pass: no stale KV may reach a sum */
+    const int32_t *fresh;     /* pages that hold another's KV, of which nothing may reach a sum: the CPU zeroes
+                                 them; CUDA keeps V finite, and a score past a row's position is replaced */
     int n_logits;             /* 0..max_logit_rows */
     const int32_t *logit_row; /* [n_logits] ascending row indices */
     const sf_sample *samples; /* [n_logits] */

@@ -7,7 +7,6 @@
 
 /* Eos ids are banned beside the stop ids before min_tokens, within SF_STOP_MAX. */
 #define MAX_STOP_IDS (SF_STOP_MAX - 8)
-#define MAX_BIAS     (1 << 20)
 
 void sf_params_default(sf_params *p) {
     *p = (sf_params){.temperature = 1.0f,
@@ -37,8 +36,8 @@ static sf_code check_sampling(const sf_params *p, sf_err *err) {
     if (!(fabsf(p->presence_penalty) <= 2.0f))
         return SF_FAIL(err, SF_INVALID, "presence_penalty is %g, expected [-2, 2]",
                        (double)p->presence_penalty);
-    if (p->n_bias < 0 || p->n_bias > MAX_BIAS)
-        return SF_FAIL(err, SF_INVALID, "logit_bias has %d entries, expected 0..%d", p->n_bias, MAX_BIAS);
+    if (p->n_bias < 0 || p->n_bias > SF_BIAS_MAX)
+        return SF_FAIL(err, SF_INVALID, "logit_bias has %d entries, expected 0..%d", p->n_bias, SF_BIAS_MAX);
     for (int i = 0; i < p->n_bias; i++)
         if (!isfinite(p->bias[i].bias))
             return SF_FAIL(err, SF_INVALID, "logit_bias of token %d is %g, expected a finite number",

@@ -183,6 +183,23 @@ class Requests(Shared):
         self.assertEqual((set(error), error["code"]), ({"message", "type", "param", "code"}, code))
         self.wait_for("no line in the log", lambda: any(f" {headers['X-Request-Id']} {status} {code} " in x for x in self.s.log))
 
+    def test_so_does_what_follows_an_answered_request(self):
+        got = self.s.raw(b"GET /live HTTP/1.1\r\nHost: x\r\n\r\nFOO / HTTP/1.1\r\nHost: x\r\n\r\n")
+        self.assertTrue(got.startswith(b"HTTP/1.1 200 OK"), got)
+        with socket.create_connection(("127.0.0.1", self.s.port), timeout=20) as c:
+            for data in (b"GET /live HTTP/1.1\r\nHost: x\r\n\r\n", b"FOO / HTTP/1.1\r\nHost: x\r\n\r\n"):
+                c.sendall(data)
+                time.sleep(0.3)  # the answer before is out
+            got = b""
+            while chunk := c.recv(65536):
+                got += chunk
+        self.is_error(got[got.index(b"HTTP/1.1 501"):], 501, "unknown_method")
+
+    def test_biases_are_as_many_as_a_pass_has_place_for(self):
+        some = {str(i): 1 for i in range(1024)}
+        self.assertEqual(len(self.s.complete(prompt=["a"] * 3, max_tokens=1, logit_bias=some)["choices"]), 3)
+        self.refused(400, {"prompt": "x", "logit_bias": {**some, "1024": 1}}, param="logit_bias")
+
     def test_what_is_no_request_gets_an_error_object_too(self):
         for data, status, code in ((b"garbage\r\n\r\n", 400, "bad_request"), (b"GET /health HTTP/1.1\r\nno colon\r\n\r\n", 400, "bad_request"),
                                    (b"FOO / HTTP/1.1\r\nHost: x\r\n\r\n", 501, "unknown_method"), (b"CONNECT x:1 HTTP/1.1\r\n\r\n", 501, "unknown_method"),

@@ -37,8 +37,7 @@ static int64_t lay_out(sf_cuda_block *b, int64_t pool) {
 sf_code sf_cuda_block_caps_of(const sf_plan *plan, int n_pages, int max_seqs, sf_cuda_block_caps *out,
                               sf_err *err) {
     const int64_t pages = (plan->max_context + plan->page_size - 1) / plan->page_size;
-    const int64_t pool = pages * plan->max_rows +
-                         (int64_t)max_seqs * (plan->max_context + 2 * SF_CUDA_BIAS_SEQ) +
+    const int64_t pool = pages * plan->max_rows + (int64_t)max_seqs * (plan->max_context + 2 * SF_BIAS_MAX) +
                          (int64_t)plan->max_logit_rows * SF_STOP_MAX;
     sf_cuda_block b = {.rows = plan->max_rows,
                        .n_segs = plan->max_rows,

@@ -15,8 +15,7 @@ typedef struct sf_cuda_block_caps {
 
 /* Capacities for the plan's limits, n_pages pages in the KV pool and max_seqs sequences: every row a segment
  * of its own, all fresh, and a pool for each sequence's pages, its history (prompt and output, once) and
- * SF_CUDA_BIAS_SEQ biases. Errors: SF_INVALID: it would pass 2 GiB. */
-#define SF_CUDA_BIAS_SEQ 1024
+ * SF_BIAS_MAX biases. Errors: SF_INVALID: it would pass 2 GiB. */
 SF_CHECKED sf_code sf_cuda_block_caps_of(const sf_plan *plan, int n_pages, int max_seqs,
                                          sf_cuda_block_caps *out, sf_err *err);
 
