@@ -168,8 +168,7 @@ static sf_finish verdict(const sf_request *r) {
     return atomic_load(&r->cancel) ? SF_FINISH_CANCELLED : SF_FINISH_NONE;
 }
 
-static void reap_queue(sf_sched *s) {
-    bool cancelled = atomic_exchange(&s->cancelled, false);
+static void reap_queue(sf_sched *s, bool cancelled) {
     pthread_mutex_lock(&s->lock);
     sf_request *prev = NULL;
     /* Only the head has choices that ran and can have failed. */
@@ -212,8 +211,10 @@ static void reap_running(sf_sched *s) {
 }
 
 void sf_sched_reap(sf_sched *s) {
+    /* Before anything is looked at: who is cancelled meanwhile is told by it again. */
+    const bool cancelled = atomic_exchange(&s->cancelled, false);
     reap_running(s);
-    reap_queue(s);
+    reap_queue(s, cancelled);
 }
 
 void sf_sched_fail_all(sf_sched *s, const sf_err *err) {
