@@ -44,9 +44,22 @@ sf_code sf_backend_ready(sf_engine *e, const sf_engine_config *cfg, sf_err *err)
     return sf_engine_device_open(e, cfg->isa ? cfg->isa : "auto", e->threads, e->pages, &e->device, err);
 }
 
+/* Where a proof holds: the GPU and the driver's build, which its version for programs does not tell apart.
+ * False: the build cannot be known, and no proof is kept. */
+static bool proving_ground(const sf_engine *e, char *out, size_t size) {
+    char build[256] = "";
+    FILE *f = fopen("/proc/driver/nvidia/version", "r");
+    if (!f) return false;
+    const bool read = fgets(build, sizeof build, f);
+    (void)fclose(f);
+    return read && snprintf(out, size, "%s, %s", e->cuda->desc, build) < (int)size;
+}
+
 bool sf_backend_proves(const sf_engine *e, const sf_engine_config *cfg) {
+    char ground[512];
     if (!e->cuda) return false;
-    return cfg->wrap_device || !sf_proof_known(cfg->proof_dir, e->fingerprint, e->cuda->desc);
+    return cfg->wrap_device || !proving_ground(e, ground, sizeof ground) ||
+           !sf_proof_known(cfg->proof_dir, e->fingerprint, ground);
 }
 
 typedef struct proof {
@@ -71,6 +84,7 @@ static const char *proof_room(const sf_engine *e, char *why, size_t size) {
 }
 
 sf_code sf_backend_prove(sf_engine *e, const sf_engine_config *cfg, char *why, size_t why_size, sf_err *err) {
+    char ground[512];
     proof p = {.why = why, .size = why_size};
     sf_selftest_config c = {.device = e->device,
                             .poison = sf_engine_poison,
@@ -83,7 +97,8 @@ sf_code sf_backend_prove(sf_engine *e, const sf_engine_config *cfg, char *why, s
     sf_engine_selftest_modes(e, &c);
     SF_TRY(sf_selftest_run(&c, &result, err));
     if (p.failed > 0) return SF_FAIL(err, SF_NONDET, "%s", why);
-    if (!cfg->wrap_device) (void)sf_proof_keep(cfg->proof_dir, e->fingerprint, e->cuda->desc);
+    if (!cfg->wrap_device && proving_ground(e, ground, sizeof ground))
+        (void)sf_proof_keep(cfg->proof_dir, e->fingerprint, ground);
     return SF_OK;
 }
 

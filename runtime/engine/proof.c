@@ -17,7 +17,8 @@ static bool name_it(const char *dir, const char *fingerprint, const char *device
     if (dir ? snprintf(root, sizeof root, "%s", dir) >= (int)sizeof root
             : !sf_cache_dir("proven", root, sizeof root))
         return false;
-    const int n = snprintf(text, TEXT_MAX, "steadfast selftest passed 1\n%s\n%s\n", fingerprint, device);
+    const int n = snprintf(text, TEXT_MAX, "steadfast selftest passed: " SF_PROOF_SOURCES "\n%s\n%s\n",
+                           fingerprint, device);
     if (n < 0 || n >= TEXT_MAX || !sf_sha256_of(text, (size_t)n, hex) || !sf_make_dirs(root)) return false;
     snprintf(path, 4096, "%s/%s", root, hex);
     return true;
