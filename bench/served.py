@@ -102,7 +102,7 @@ class Served:
         bodies = [self.body(i, r, deterministic) for i, r in enumerate(requests)]
         others = max(0, self.clients - len(bodies)) if self.calls % 2 == 0 and not alone else 0
         crowd = [dict(prompt=f"{i} and {i + 1} make", max_tokens=2 + i % 5, seed=i, stream=i % 2 == 0, return_token_ids=True) for i in range(others)]
-        before = self.server.metric("rollbacks_total")
+        before = {k: self.server.metric(k) for k in ("rollbacks_total", "verify_passes_total")}
         with concurrent.futures.ThreadPoolExecutor(1 if alone else self.clients) as pool:
             futures = [pool.submit(self.ask, b) for b in bodies]
             others = [pool.submit(self.ask, b) for b in crowd]
@@ -110,7 +110,8 @@ class Served:
             for f in others:
                 f.result()
         self.server.settle()
-        self.report = {"stats": {"rollbacks": int(self.server.metric("rollbacks_total") - before)}}
+        grown = {k: int(self.server.metric(k) - v) for k, v in before.items()}
+        self.report = {"stats": {"rollbacks": grown["rollbacks_total"], "windows_verified": grown["verify_passes_total"]}}
         if self.server.metric("kv_cache_usage_perc") != 0:
             raise sf.RunFailed("KV pages are missing after the last answer")
         return answers

@@ -103,6 +103,8 @@ def rows(answer):
     if lp is None:
         return [(t,) for t in ids]
     tops = lp.get("top_logprobs") or [None] * len(ids)
+    if not len(ids) == len(lp["token_logprobs"]) == len(tops):
+        raise ValueError(f"{len(ids)} tokens, {len(lp['token_logprobs'])} log-probabilities, {len(tops)} lists of the likeliest")
     return [(t, bits(l), tuple(sorted((k, bits(v)) for k, v in top.items())) if top else None)
             for t, l, top in zip(ids, lp["token_logprobs"], tops)]
 

@@ -40,12 +40,16 @@ def main(binary, weights, full=False, brief=False):
         e = sf.Engine(binary, weights, flags, {"STEADFAST_DEBUG": "inject=1"} if brief else None)
         got = e.run(reqs)
         rollbacks += e.report["stats"]["rollbacks"]
+        differ = sum(sf.differing_rows(a, b) + ((a["text"], a["finish_reason"]) != (b["text"], b["finish_reason"]))
+                     for a, b in zip(want or got, got))
+        rows += sum(len(a["token_ids"]) for a in got) if want else 0
         want = want or got
-        differ = sum(sf.differing_rows(a, b) for a, b in zip(want, got))
-        rows += sum(len(a["token_ids"]) for a in got)
         failed += differ > 0
         print(f"{'same' if not differ else 'DIFFERS'}  {' '.join(flags)}" + (f": {differ} rows" if differ else ""))
     print(f"{rows} rows compared, {rollbacks} rollbacks")
+    if rows == 0:
+        print("no row was compared")
+        failed += 1
     if rollbacks == 0:
         print("no rollback happened: the loop was not tried")
         failed += 1
