@@ -80,9 +80,9 @@ typedef struct sf_pass {
     int n_segs;
     const sf_segment *segs;
     int n_fresh;
-    const int32_t *fresh;     /* pages that hold another's KV, of which nothing may reach a sum: the CPU zeroes
-                                 them; CUDA keeps V finite, and a score past a row's position is replaced */
-    int n_logits;             /* 0..max_logit_rows */
+    const int32_t *fresh; /* pages that hold another's KV, of which nothing may reach a sum: the CPU zeroes
+                             them; CUDA keeps V finite, and a score past a row's position is replaced */
+    int n_logits;         /* 0..max_logit_rows */
     const int32_t *logit_row; /* [n_logits] ascending row indices */
     const sf_sample *samples; /* [n_logits] */
     sf_row_out *out;          /* [n_logits], written by sync */
