@@ -78,7 +78,7 @@ static bool begins_page(struct evbuffer *buf, size_t from, int *status) {
     struct evbuffer_ptr at;
     if (evbuffer_ptr_set(buf, &at, from, EVBUFFER_PTR_SET) != 0) return false;
     if (evbuffer_copyout_from(buf, &at, line, sizeof line - 1) != sizeof line - 1) return false;
-    *status = atoi(line + 9);
+    *status = (int)strtol(line + 9, NULL, 10); /* three characters: no overflow */
     return strncmp(line, "HTTP/", 5) == 0 && *status >= 400;
 }
 
